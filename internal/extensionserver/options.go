@@ -57,6 +57,17 @@ func NewOptions(codec runtime.Codec, encode runtime.GroupVersioner) Options {
 	return Options{Server: server, KubeAPIQPS: defaultQPS, KubeAPIBurst: defaultBurst}
 }
 
+// UseEtcd sets etcd's endpoint and credentials from the flags of an API server, such as
+// --etcd-servers.
+func (o *Options) UseEtcd(flags []string) error {
+	set := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
+	o.Server.Etcd.AddFlags(set)
+	if err := set.Parse(flags); err != nil {
+		return fmt.Errorf("parsing the etcd flags: %w", err)
+	}
+	return nil
+}
+
 // AddFlags adds the flags of the API server library, and the limits for requests to the Karmada API
 // server.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {

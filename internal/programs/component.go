@@ -87,8 +87,8 @@ type Server struct {
 type ControlPlane struct {
 	// Karmada is the client configuration of the API server.
 	Karmada *rest.Config
-	// EtcdEndpoint is the URL of etcd.
-	EtcdEndpoint string
+	// EtcdFlags are the flags with which an API server connects to etcd.
+	EtcdFlags []string
 	// Listener is the listener on which the server serves.
 	Listener net.Listener
 	// CertFile and KeyFile are the files of the serving certificate. The files are replaced before

@@ -28,7 +28,6 @@ type AdmissionPlugin struct {
 // apiServerOptions configure one kube-apiserver.
 type apiServerOptions struct {
 	certs    pki.Dir
-	etcd     string
 	listener net.Listener
 	// flags are added to the flags that every cluster sets.
 	flags     []string
@@ -105,7 +104,6 @@ func noStorageMonitors() ([]etcdmetrics.Monitor, error) { return nil, nil }
 func apiServerFlags(o apiServerOptions) []string {
 	host, _, _ := net.SplitHostPort(o.listener.Addr().String())
 	return []string{
-		"--etcd-servers=" + o.etcd,
 		"--bind-address=" + host,
 		"--advertise-address=" + host,
 		// Disable the reconciler that publishes the address of the server as an endpoint of the

@@ -13,6 +13,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/standalone/etcd"
 )
 
 // Names of the certificates in a cluster's pki directory.
@@ -43,11 +44,15 @@ func (c *Cluster) ensureCertificates() error {
 		return err
 	}
 	hosts, lifetime := c.servingNames(), c.options.CertificateLifetime
-	c.leafCertificates = []pki.Renewable{
+	etcdCertificates, err := etcd.Certificates(c.certs, lifetime)
+	if err != nil {
+		return err
+	}
+	c.leafCertificates = append(etcdCertificates, []pki.Renewable{
 		{Authority: c.ca, Name: certAPIServer, Leaf: pki.Leaf{CommonName: "karmada-apiserver", Hosts: hosts, Lifetime: lifetime}},
 		{Authority: c.ca, Name: certAdmin, Leaf: pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts, Lifetime: lifetime}},
 		{Authority: frontProxyCA, Name: certFrontProxyClient, Leaf: pki.Leaf{CommonName: certFrontProxyClient, Lifetime: lifetime}},
-	}
+	}...)
 	if _, err := pki.EnsureAll(c.leafCertificates); err != nil {
 		return err
 	}

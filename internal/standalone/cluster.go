@@ -17,11 +17,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/standalone/etcd"
 	"karmada.io/karmada/internal/standalone/inprocess"
 )
-
-// etcdDir is the name of the etcd directory in the directory of a cluster.
-const etcdDir = "etcd"
 
 const (
 	readyTimeout      = 3 * time.Minute
@@ -81,7 +79,7 @@ type Cluster struct {
 	certs            pki.Dir
 	ca               *pki.Authority
 	leafCertificates []pki.Renewable
-	etcdEndpoint     string
+	etcd             *etcd.Server
 	listener         *listener
 	config           *rest.Config
 	inProcessConfig  *rest.Config
@@ -102,7 +100,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if o.BindAddress == "" {
 		o.BindAddress = Loopback
 	}
-	c := &Cluster{options: o, certs: pki.Dir{Path: filepath.Join(o.Dir, "pki")}}
+	c := &Cluster{options: o, certs: certsDir(o.Dir)}
 	defer func() {
 		if err != nil {
 			c.Stop()
@@ -117,12 +115,11 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := c.ensureCertificates(); err != nil {
 		return nil, err
 	}
-	var etcd *server
-	c.etcdEndpoint, etcd, err = startEtcd(ctx, EtcdOptions{DataDir: filepath.Join(o.Dir, etcdDir), Fsync: o.Fsync, Log: o.Log})
+	c.etcd, err = etcd.Start(ctx, etcd.Options{DataDir: storageDir(o.Dir), Certs: c.certs, Fsync: o.Fsync, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}
-	c.servers.add(stageStorage, etcd)
+	c.servers.add(stageStorage, startServer(ctx, "etcd", c.etcd.Run))
 	if err := c.encryptStorage(ctx); err != nil {
 		return nil, err
 	}
@@ -130,12 +127,12 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	flags, admission := slices.Concat(audit, []string{"--encryption-provider-config=" + c.encryptionFile()}, o.APIServerFlags), o.Admission
+	flags, admission := slices.Concat(audit, []string{"--encryption-provider-config=" + c.encryptionFile()}, c.EtcdFlags(), o.APIServerFlags), o.Admission
 	if o.RunPrograms {
 		flags, admission = append(c.kubeletFlags(), flags...), append(slices.Clone(admission), newProgramPlacement())
 	}
 	apiServer, err := startAPIServer(ctx, apiServerOptions{
-		certs: c.certs, etcd: c.etcdEndpoint, listener: c.listener, flags: flags, admission: admission,
+		certs: c.certs, listener: c.listener, flags: flags, admission: admission,
 	})
 	if err != nil {
 		return nil, err
@@ -214,9 +211,9 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 // all rights and no rate limit, and call the API server without a network connection.
 func (c *Cluster) InProcessConfig() *rest.Config { return rest.CopyConfig(c.inProcessConfig) }
 
-// EtcdEndpoint returns the address of the cluster's etcd, for additional servers that store their
-// objects in this etcd.
-func (c *Cluster) EtcdEndpoint() string { return c.etcdEndpoint }
+// EtcdFlags returns the flags with which additional API servers store their objects in the cluster's
+// etcd.
+func (c *Cluster) EtcdFlags() []string { return c.etcd.APIServerFlags() }
 
 // CA returns the certificate authority that signs the certificates of the cluster's servers.
 func (c *Cluster) CA() *pki.Authority { return c.ca }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ import (
 
 	"karmada.io/karmada/api/crds"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/standalone/etcd"
 )
 
 const (
@@ -84,23 +86,18 @@ func serveWorks(ctx context.Context, t *testing.T, cluster *Cluster) dynamic.Res
 }
 
 // mustBeEncrypted checks that the values in etcd are encrypted.
-func mustBeEncrypted(t *testing.T, endpoint string, keys ...string) {
+func mustBeEncrypted(t *testing.T, store clientv3.KV, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
-		if raw := rawValue(t, endpoint, key); !bytes.HasPrefix(raw, []byte(encryptedPrefix)) {
+		if raw := rawValue(t, store, key); !bytes.HasPrefix(raw, []byte(encryptedPrefix)) {
 			t.Errorf("%s is stored as %q", key, raw)
 		}
 	}
 }
 
 // rawValue returns the value of an object in etcd.
-func rawValue(t *testing.T, endpoint, key string) []byte {
+func rawValue(t *testing.T, store clientv3.KV, key string) []byte {
 	t.Helper()
-	store, err := dialEtcd(t.Context(), endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
 	found, err := store.Get(t.Context(), key)
 	if err != nil || len(found.Kvs) != 1 {
 		t.Fatalf("reading %s: %d values, %v", key, len(found.Kvs), err)
@@ -111,16 +108,12 @@ func rawValue(t *testing.T, endpoint, key string) []byte {
 // putUnencrypted stores a Secret and a Work as a release without encryption stores them.
 func putUnencrypted(t *testing.T, dir string) {
 	t.Helper()
-	endpoint, etcd, err := startEtcd(t.Context(), EtcdOptions{DataDir: filepath.Join(dir, etcdDir)})
+	server, err := etcd.Start(t.Context(), etcd.Options{DataDir: storageDir(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { etcd.stop(); <-etcd.done }()
-	store, err := dialEtcd(t.Context(), endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
+	defer server.Close()
+	store := server.Client()
 	work := newSecretWork("old", "of before")
 	work.SetUID("d-e-f")
 	work.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
@@ -180,7 +173,7 @@ func TestSecretsAreEncryptedInEtcd(t *testing.T) {
 	if _, err := serveWorks(ctx, t, cluster).Create(ctx, newSecretWork("new", secretText), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	mustBeEncrypted(t, cluster.etcdEndpoint, secretsPrefix+"new", worksPrefix+"new")
+	mustBeEncrypted(t, cluster.etcd.Client(), secretsPrefix+"new", worksPrefix+"new")
 	mustBeAudited(t, options.AuditLog, `"verb":"create"`, `"resource":"secrets","namespace":"default","name":"new"`)
 	mustNotContain(t, dir, secretText)
 	options.Port = cluster.Port()
@@ -205,7 +198,7 @@ func TestSecretsAreEncryptedInEtcd(t *testing.T) {
 	if cluster, err = Start(ctx, options); err != nil {
 		t.Fatal(err)
 	}
-	mustBeEncrypted(t, cluster.etcdEndpoint, secretsPrefix+"new", worksPrefix+"new", secretsPrefix+"old", worksPrefix+"old")
+	mustBeEncrypted(t, cluster.etcd.Client(), secretsPrefix+"new", worksPrefix+"new", secretsPrefix+"old", worksPrefix+"old")
 	karmadaClient, err := dynamic.NewForConfig(cluster.Config())
 	if err != nil {
 		t.Fatal(err)

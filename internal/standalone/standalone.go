@@ -1,10 +1,10 @@
-// Package standalone answers: how does a whole Kubernetes cluster run inside one process, without
-// containers? etcd, kube-apiserver, kube-controller-manager, kube-scheduler and simulated nodes
-// are compiled in, and are started with their option structs.
+// Package standalone runs a whole Kubernetes cluster inside one process, without containers: etcd,
+// kube-apiserver, kube-controller-manager, kube-scheduler and simulated nodes are compiled in, and are
+// started with their option structs.
 //
-// Only this package links k8s.io/kubernetes, the etcd server and KWOK. Every server listens on
-// loopback, or on a unix socket in a directory that only its owner can read. Every server ends
-// with the context with which it was started.
+// Only this package and its subpackages link k8s.io/kubernetes, the etcd server and KWOK. By default,
+// every server listens on loopback; etcd listens only on a unix socket that requires a client
+// certificate. Every server ends with the context with which it was started.
 package standalone
 
 import (

@@ -13,11 +13,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,40 +59,74 @@ func (i *installation) checkFilePermissions(t *testing.T) {
 	}
 }
 
-// listenAddresses returns the addresses on which the processes of an installation listen.
-func (i *installation) listenAddresses(t *testing.T) []string {
+// openSockets returns the targets of the file descriptors of the installation's processes that are
+// sockets, such as socket:[4711].
+func (i *installation) openSockets(t *testing.T) map[string]bool {
 	t.Helper()
-	sockets := map[string]string{}
-	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		table, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(table)) {
-			const local, state, inode, listening = 1, 3, 9, "0A"
-			if fields := strings.Fields(line); len(fields) > inode && fields[state] == listening {
-				sockets["socket:["+fields[inode]+"]"] = parseSocketAddress(t, fields[local])
-			}
-		}
-	}
-	var found []string
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
+	found := map[string]bool{}
 	for _, file := range commands {
 		if line, err := os.ReadFile(file); err != nil || !bytes.Contains(line, []byte(i.dir)) {
 			continue
 		}
 		open, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "fd", "*"))
 		for _, descriptor := range open {
-			if target, err := os.Readlink(descriptor); err == nil && sockets[target] != "" {
-				found = append(found, sockets[target])
+			if target, err := os.Readlink(descriptor); err == nil && strings.HasPrefix(target, "socket:") {
+				found[target] = true
+			}
+		}
+	}
+	return found
+}
+
+// listenAddresses returns the addresses on which the processes of an installation listen.
+func (i *installation) listenAddresses(t *testing.T) []string {
+	t.Helper()
+	own := i.openSockets(t)
+	var found []string
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		const local, state, inode, listening = 1, 3, 9, "0A"
+		for _, fields := range socketTable(t, file) {
+			if len(fields) > inode && fields[state] == listening && own["socket:["+fields[inode]+"]"] {
+				found = append(found, parseSocketAddress(t, fields[local]))
 			}
 		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// unixSockets returns the paths of the unix sockets on which the processes of an installation listen.
+// The path of an abstract socket, which has no file permissions, begins with @.
+func (i *installation) unixSockets(t *testing.T) []string {
+	t.Helper()
+	own := i.openSockets(t)
+	var found []string
+	const flags, inode, path, listening = 3, 6, 7, "00010000"
+	for _, fields := range socketTable(t, "/proc/net/unix") {
+		if len(fields) > inode && fields[flags] == listening && own["socket:["+fields[inode]+"]"] {
+			found = append(found, strings.Join(fields[path:], " "))
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// socketTable returns the fields of the lines of a table of the kernel.
+func socketTable(t *testing.T, file string) [][]string {
+	t.Helper()
+	table, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines [][]string
+	for line := range strings.Lines(string(table)) {
+		lines = append(lines, strings.Fields(line))
+	}
+	return lines
 }
 
 // parseSocketAddress parses an address of /proc/net/tcp: hexadecimal words in the byte
@@ -162,6 +200,74 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 	if clusterInfoPorts != 1 || conversionPorts != 1 {
 		t.Errorf("%d ports serve %s and %d ports convert, want one of each: the ports of the control plane", clusterInfoPorts, clusterInfoPath, conversionPorts)
 	}
+}
+
+// TestUnixSocketsRejectOtherUsers connects to every unix socket of an installation as another user of
+// the machine, and as its owner without a certificate.
+func TestUnixSocketsRejectOtherUsers(t *testing.T) {
+	want := []string{filepath.Join(shared.dir, "control-plane", "etcd", "etcd.sock")}
+	for member := range shared.members {
+		want = append(want, filepath.Join(shared.dir, "members", member, "etcd", "etcd.sock"))
+	}
+	slices.Sort(want)
+	sockets := shared.unixSockets(t)
+	if diff := cmp.Diff(want, sockets); diff != "" {
+		t.Errorf("unix sockets (-want +got):\n%s", diff)
+	}
+	for _, socket := range sockets {
+		if err := connectWithoutCertificate(t.Context(), socket); err == nil || !strings.Contains(err.Error(), "certificate required") {
+			t.Errorf("a connection to %s without a certificate ended with %v", socket, err)
+		}
+		if os.Getuid() != 0 {
+			continue // Only root can act as another user.
+		}
+		if err := connectAsUser(nobody, socket); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("the connection of user %d to %s ended with %v", nobody, socket, err)
+		}
+	}
+}
+
+// connectWithoutCertificate opens a TLS connection to a unix socket and reads from it.
+func connectWithoutCertificate(ctx context.Context, socket string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(socketTimeout)); err != nil {
+		return err
+	}
+	_, err = tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).Read(make([]byte, 1)) // an attacker accepts any server
+	return err
+}
+
+const (
+	// nobody is a user without files.
+	nobody = 65534
+	// socketTimeout limits how long a connection to a unix socket may take.
+	socketTimeout = 10 * time.Second
+)
+
+// connectAsUser connects to a unix socket with the permissions of another user.
+func connectAsUser(user int, socket string) error {
+	result := make(chan error, 1)
+	go func() {
+		// Linux has a user for each thread. The thread is never unlocked, so it ends with the
+		// goroutine, and no other code runs as this user.
+		runtime.LockOSThread()
+		for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
+			if _, _, errno := unix.RawSyscall(call, uintptr(user), uintptr(user), uintptr(user)); errno != 0 {
+				result <- errno
+				return
+			}
+		}
+		conn, err := net.DialTimeout("unix", socket, socketTimeout)
+		if err == nil {
+			err = conn.Close()
+		}
+		result <- err
+	}()
+	return <-result
 }
 
 // countConversions sends reviews as an API server sends them to webhooks, and returns the

@@ -21,7 +21,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/epoch"
 	domain "karmada.io/karmada/internal/domain/epoch"
-	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/standalone/etcd"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -119,7 +119,7 @@ func (r *restoreFixture) restoreSnapshot() {
 	key, value := epochEntry(r.t)
 	if err := r.env.Replace(r.t.Context(), func() error {
 		restored, before := r.env.Storage()+".restored", r.env.Storage()+".before"
-		if err := standalone.RestoreSnapshot(r.t.Context(), standalone.RestoreOptions{
+		if err := etcd.RestoreSnapshot(r.t.Context(), etcd.RestoreOptions{
 			Snapshot: r.snapshot, DataDir: restored, ReplacedDir: r.env.Storage(), ExtraKeys: map[string]string{key: value},
 		}); err != nil {
 			return err
@@ -246,7 +246,7 @@ func (r *restoreFixture) saveSnapshotDuringMove(back []*corev1.ConfigMap) {
 		})
 	}
 	r.awaitTemplates(member1, back, exists)
-	if _, err := standalone.SaveSnapshot(r.t.Context(), r.env.Storage(), r.snapshot, "/registry/"); err != nil {
+	if _, err := etcd.SaveSnapshot(r.t.Context(), r.env.Storage(), r.env.Certificates(), r.snapshot, "/registry/"); err != nil {
 		r.t.Fatal(err)
 	}
 	r.setPlacement("back", r.pullMember.name)

@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +26,7 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/testenv"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 const searchPath = "/apis/search.karmada.io/v1alpha1/"
@@ -83,31 +80,10 @@ func startSearchProgram(t *testing.T, env *testenv.Env) string {
 		t.Fatal(err)
 	}
 	port := strconv.Itoa(freePort(t))
-	startProgram(t, programs.Search, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
-		"--etcd-servers="+startEtcd(t), "--bind-address="+standalone.Loopback, "--secure-port="+port, "--cert-dir="+t.TempDir())
+	startProgram(t, programs.Search, append(testetcd.Start(t).APIServerFlags(), "--kubeconfig="+kubeconfig,
+		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+		"--bind-address="+standalone.Loopback, "--secure-port="+port, "--cert-dir="+t.TempDir())...)
 	return "https://" + net.JoinHostPort(standalone.Loopback, port)
-}
-
-// startEtcd runs etcd on a Unix socket until the test ends and returns its endpoint.
-func startEtcd(t *testing.T) string {
-	t.Helper()
-	// Paths of sockets must be short; those of t.TempDir may be too long.
-	sockets, err := os.MkdirTemp("", "etcd") //nolint:usetesting // see above
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
-	config := embed.NewConfig()
-	config.Dir, config.UnsafeNoFsync, config.ZapLoggerBuilder = t.TempDir(), true, embed.NewZapLoggerBuilder(zap.NewNop())
-	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "c")}}
-	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "p")}}
-	etcd, err := embed.StartEtcd(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	<-etcd.Server.ReadyNotify()
-	return config.ListenClientUrls[0].String()
 }
 
 // withHost returns the credentials of a client configuration for another server.

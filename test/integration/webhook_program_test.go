@@ -136,9 +136,9 @@ func startPlainAPIServer(t *testing.T, env *testenv.Env) *plainAPIServer {
 	}
 	p.stopWebhook = startProgram(t, programs.Webhook, "--kubeconfig="+p.Kubeconfig(), "--cert-dir="+p.certs.Path,
 		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.webhookPort), "--health-probe-bind-address=0", "--metrics-bind-address=0")
-	startProgram(t, programs.AggregatedAPIServer, "--kubeconfig="+p.Kubeconfig(), "--etcd-servers="+p.EtcdEndpoint(),
+	startProgram(t, programs.AggregatedAPIServer, append(p.EtcdFlags(), "--kubeconfig="+p.Kubeconfig(),
 		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.aggregatedPort),
-		"--tls-cert-file="+p.certs.CertFile("tls"), "--tls-private-key-file="+p.certs.KeyFile("tls"))
+		"--tls-cert-file="+p.certs.CertFile("tls"), "--tls-private-key-file="+p.certs.KeyFile("tls"))...)
 	p.registerPrograms(t)
 	return p
 }

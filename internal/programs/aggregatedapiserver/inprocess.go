@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/extension"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
 )
@@ -46,14 +47,8 @@ func (i *InProcess) NewOptions(control programs.ControlPlane) (*aggregated.Optio
 	if err != nil {
 		return nil, err
 	}
-	options.Karmada = control.Karmada
-	options.KubeAPIQPS = -1
 	plugins := options.Server.Admission
 	admission.Register(plugins.Plugins, i.Reviewer)
 	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder, admission.PluginName)
-	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{control.EtcdEndpoint}
-	serving := options.Server.SecureServing
-	serving.Listener = control.Listener
-	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = control.CertFile, control.KeyFile
-	return options, nil
+	return options, extension.UseControlPlane(&options.Options, control)
 }

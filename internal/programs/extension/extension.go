@@ -1,5 +1,5 @@
-// Package extension answers "what do the programs of aggregated API servers share?": how they connect to
-// the Karmada API server, and when they end.
+// Package extension contains what the programs of aggregated API servers share: how they connect to a
+// control plane, and when they end.
 package extension
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/extensionserver"
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
 )
 
@@ -34,6 +35,16 @@ func Connect(options *extensionserver.Options, set *pflag.FlagSet, program strin
 		options.KubeAPIQPS = -1
 	}
 	return nil
+}
+
+// UseControlPlane makes a server part of a control plane in the same process: it sets the client
+// configuration for the Karmada API server, etcd, the listener and the serving certificate.
+func UseControlPlane(options *extensionserver.Options, control programs.ControlPlane) error {
+	options.Karmada, options.KubeAPIQPS = control.Karmada, -1
+	serving := options.Server.SecureServing
+	serving.Listener = control.Listener
+	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = control.CertFile, control.KeyFile
+	return options.UseEtcd(control.EtcdFlags)
 }
 
 // Run runs a server until ctx ends, or until the storage of the control plane is replaced. Then the

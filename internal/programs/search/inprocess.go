@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/extension"
 	"karmada.io/karmada/internal/servers/search"
 )
 
@@ -51,14 +52,9 @@ func (i *InProcess) newOptions(control programs.ControlPlane) (*search.Options, 
 	if options.Index == search.IndexDisk && options.IndexDirectory == "" {
 		options.IndexDirectory = filepath.Join(control.Dir, "index")
 	}
-	options.Karmada, options.KubeAPIQPS = control.Karmada, -1
 	options.Registerer = metrics.Registry
 	// The Clusters are served only after this server is ready, so the server cannot wait for the
 	// objects of clusters.
 	options.StorageInitializationTimeout = 0
-	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{control.EtcdEndpoint}
-	serving := options.Server.SecureServing
-	serving.Listener = control.Listener
-	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = control.CertFile, control.KeyFile
-	return options, nil
+	return options, extension.UseControlPlane(&options.Options, control)
 }

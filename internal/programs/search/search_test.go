@@ -105,12 +105,15 @@ func TestInProcessOptions(t *testing.T) {
 	if !ok {
 		t.Fatalf("the options are a %T", component.Options)
 	}
-	options, err := inProcess.newOptions(programs.ControlPlane{Dir: "/data/karmada-search", EtcdEndpoint: "unix:///etcd"})
+	options, err := inProcess.newOptions(programs.ControlPlane{Dir: "/data/karmada-search", EtcdFlags: []string{"--etcd-servers=https://etcd:2379", "--etcd-cafile=ca.crt"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !options.DisableProxy || options.IndexDirectory != "/data/karmada-search/index" || options.MemberThrottle != search.NoThrottle() {
 		t.Errorf("the settings are %+v", options.Settings)
+	}
+	if etcd := options.Server.Etcd.StorageConfig.Transport; etcd.ServerList[0] != "https://etcd:2379" || etcd.TrustedCAFile != "ca.crt" {
+		t.Errorf("the server connects to etcd with %+v", etcd)
 	}
 	if options.Lock != nil || options.StorageInitializationTimeout != 0 {
 		t.Error("the server of a single process elects a leader or waits for Clusters, which are served later")

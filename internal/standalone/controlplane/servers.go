@@ -53,7 +53,7 @@ func (c *ControlPlane) startServer(ctx context.Context, component *programs.Comp
 	}
 	certFile, keyFile := c.ServingCert()
 	server, err := component.Server.New(ctx, programs.ControlPlane{
-		Karmada: c.InProcessConfig(), EtcdEndpoint: c.EtcdEndpoint(), Listener: listener, CertFile: certFile, KeyFile: keyFile,
+		Karmada: c.InProcessConfig(), EtcdFlags: c.EtcdFlags(), Listener: listener, CertFile: certFile, KeyFile: keyFile,
 		Dir: filepath.Join(c.options.Dir, component.Name),
 	})
 	if err != nil {

@@ -15,8 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"karmada.io/karmada/internal/access/podenvironment"
+	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/standalone/processnode/layout"
 	"karmada.io/karmada/internal/standalone/processnode/process"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 // isEnded returns an error until the Pod has ended.
@@ -64,6 +66,31 @@ func TestProgramCannotAccessFilesOfMachine(t *testing.T) {
 	}
 	if data, err := os.ReadFile(key); err != nil || string(data) != "private" {
 		t.Errorf("the key is %q (%v)", data, err)
+	}
+}
+
+// TestProgramCannotUseEtcd gives a program the path of etcd's socket, as a user who may create Pods
+// could with --etcd-servers. The kernel lets the program connect to the socket, because Landlock does
+// not restrict connections to unix sockets by path.
+func TestProgramCannotUseEtcd(t *testing.T) {
+	home := t.TempDir()
+	certs := pki.Dir{Path: filepath.Join(home, "pki")}
+	socket := filepath.Join(home, "etcd", "etcd.sock")
+	testetcd.StartIn(t, filepath.Dir(socket), certs)
+	certificate := filepath.Join(certs.Path, "etcd-client")
+	if err := connectToEtcd(socket, certificate); err != nil {
+		t.Fatalf("the owner of the certificate cannot connect: %v", err)
+	}
+	n := startNode(t, filepath.Join(home, "node"))
+	pod := testPod("etcd", "reach", "etcd", socket, "etcd with "+certificate, socket)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	n.create(t, pod)
+	finished := n.await(t, "etcd", "its end", isEnded)
+	log := n.logs(t, "etcd")
+	for _, want := range []string{"etcd " + socket + " remote error: tls: certificate required", certificate + ".crt: permission denied"} {
+		if !strings.Contains(log, want) || finished.Status.Phase != corev1.PodSucceeded {
+			t.Errorf("the log of the program does not contain %q:\n%s", want, log)
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package processnode
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"karmada.io/karmada/internal/access/podenvironment"
 )
@@ -119,13 +123,46 @@ func fetch(url string) error {
 	}
 }
 
+// connectToEtcd connects to a unix socket of etcd. certificate is the path of the client certificate
+// and its key without the suffixes; without it, the client has no certificate. It returns nil if the
+// server accepts the connection.
+func connectToEtcd(socket, certificate string) error {
+	config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}} // an attacker accepts any server
+	if certificate != "" {
+		pair, err := tls.LoadX509KeyPair(certificate+".crt", certificate+".key")
+		if err != nil {
+			return err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	conn, err := net.DialTimeout("unix", socket, timeout)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	secure := tls.Client(conn, config)
+	// A server that accepts the client responds to the preface and to empty settings.
+	const emptySettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	if _, err := secure.Write([]byte(http2.ClientPreface + emptySettings)); err != nil {
+		return err
+	}
+	_, err = secure.Read(make([]byte, 1))
+	return err
+}
+
 // attemptAccess tries forbidden accesses. The arguments are pairs of an action and a path. It
 // returns an error that names the accesses that succeeded.
 func attemptAccess(args []string) error {
 	var succeeded []error
 	for i := 0; i+1 < len(args); i += 2 {
 		var err error
-		switch path := args[i+1]; args[i] {
+		action, certificate, _ := strings.Cut(args[i], " with ")
+		switch path := args[i+1]; action {
+		case "etcd":
+			err = connectToEtcd(path, certificate)
 		case "read":
 			_, err = os.ReadFile(path)
 		case "list":

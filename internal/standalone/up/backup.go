@@ -51,6 +51,7 @@ Member clusters keep running and are not part of the backup. The file contains t
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), backupTimeout)
 			defer cancel()
+			silenceLibraries()
 			manifest, err := writeBackup(ctx, dir, file, now)
 			if err != nil {
 				return err
@@ -91,7 +92,7 @@ func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	snapshot := filepath.Join(work, backup.SnapshotName)
-	saved, err := standalone.SaveSnapshot(ctx, filepath.Join(dir.controlPlaneDir(), etcdDir), snapshot, clustersPrefix)
+	saved, err := standalone.SaveSnapshot(ctx, dir.controlPlaneDir(), snapshot, clustersPrefix)
 	if err != nil {
 		return backup.Manifest{}, err
 	}

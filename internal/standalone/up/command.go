@@ -200,8 +200,9 @@ func parentEvents() *os.File {
 	return os.NewFile(uintptr(fd), "events")
 }
 
-// redirectLogs writes the logs of all libraries to a file. The libraries log with klog, whose
-// settings are global to the process.
+// redirectLogs writes the logs of all libraries to a file. The libraries log with klog and gRPC, whose
+// settings are global to the process. Warnings of gRPC are discarded, because clients of etcd cause
+// one for each connection that they replace while they start.
 func redirectLogs(file io.Writer) {
 	klog.LogToStderr(false)
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
@@ -210,21 +211,18 @@ func redirectLogs(file io.Writer) {
 	_, _ = flags.Set("one_output", "true"), flags.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(file)
 	stdlog.SetOutput(file)
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, file))
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 }
 
 // silenceLibraries discards the logs of all libraries, for commands that print all relevant
 // information themselves.
-func silenceLibraries() {
-	redirectLogs(io.Discard)
-	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
-}
+func silenceLibraries() { redirectLogs(io.Discard) }
 
 // captureOutput redirects stdout and stderr to a file, because some libraries, such as etcd's
 // client, write directly to stdout and stderr. It must be called before any library runs. A panic
 // is still printed on the terminal.
 func captureOutput(file *os.File) {
-	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, file, file))
 	os.Stdout, os.Stderr = file, file
 }
 

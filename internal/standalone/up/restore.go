@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/console"
 	domain "karmada.io/karmada/internal/domain/epoch"
-	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/standalone/backup"
+	"karmada.io/karmada/internal/standalone/etcd"
 )
 
 // configMapPrefix is the prefix of the keys of ConfigMaps in etcd.
@@ -163,7 +163,7 @@ func (d dataDir) lockForRestore(ctx context.Context) (release func(), err error)
 // backup.
 func stageRestore(ctx context.Context, dir dataDir, staging string, manifest backup.Manifest, now time.Time) error {
 	snapshot := filepath.Join(staging, backup.SnapshotName)
-	saved, err := standalone.InspectSnapshot(snapshot)
+	saved, err := etcd.InspectSnapshot(snapshot)
 	if err != nil {
 		return fmt.Errorf("%w: %w", backup.ErrDamaged, err)
 	}
@@ -179,7 +179,7 @@ func stageRestore(ctx context.Context, dir dataDir, staging string, manifest bac
 	if err := os.MkdirAll(stagedDir.controlPlaneDir(), 0o700); err != nil {
 		return fmt.Errorf("creating a directory for the restored data: %w", err)
 	}
-	if err := standalone.RestoreSnapshot(ctx, standalone.RestoreOptions{
+	if err := etcd.RestoreSnapshot(ctx, etcd.RestoreOptions{
 		Snapshot: snapshot, Age: now.Sub(manifest.Time), DataDir: filepath.Join(stagedDir.controlPlaneDir(), etcdDir),
 		ReplacedDir: filepath.Join(dir.controlPlaneDir(), etcdDir), ExtraKeys: map[string]string{key: value},
 	}); err != nil {

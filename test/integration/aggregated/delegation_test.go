@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/servers/aggregated"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 // startBehindKarmada runs a server as in production: with delegation, admission, priority and
@@ -58,7 +59,9 @@ func startBehindKarmada(t *testing.T, secrets ...corev1.Secret) (config *rest.Co
 		t.Fatal(err)
 	}
 	o.Server.SecureServing.ServerCert.CertDirectory = ""
-	o.Server.Etcd.StorageConfig.Transport.ServerList = []string{startEtcd(t)}
+	if err := o.UseEtcd(testetcd.Start(t).APIServerFlags()); err != nil {
+		t.Fatal(err)
+	}
 	o.Karmada = karmada.start(t)
 	return startServer(t, o), dir
 }
@@ -172,8 +175,8 @@ func (r roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) {
 func isAllowed(err error) bool { return err == nil }
 
 func TestTwoServersInOneProcessAreIndependent(t *testing.T) {
-	etcd := startEtcd(t)
-	one, two := newOptions(t, etcd), newOptions(t, etcd)
+	storage := testetcd.Start(t)
+	one, two := newOptions(t, storage), newOptions(t, storage)
 	two.Server.Etcd.StorageConfig.Prefix = "/other"
 	first, second := newClient(t, startServer(t, one)), newClient(t, startServer(t, two))
 	createCluster(t, first, newMemberCluster("m1"))

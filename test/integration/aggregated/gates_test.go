@@ -5,11 +5,13 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/featuregate"
+
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 func TestResourceModelingFeatureGate(t *testing.T) {
 	const modeling = "CustomizedClusterResourceModeling"
-	etcd := startEtcd(t)
+	storage := testetcd.Start(t)
 	tests := map[string]struct {
 		prefix string
 		flag   string
@@ -28,7 +30,7 @@ func TestResourceModelingFeatureGate(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := newOptions(t, etcd)
+			o := newOptions(t, storage)
 			o.Server.Etcd.StorageConfig.Prefix = test.prefix
 			if test.gates != nil {
 				o.Gates = test.gates()

@@ -8,12 +8,13 @@ import (
 	"go.uber.org/goleak"
 
 	"karmada.io/karmada/internal/servers/aggregated"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 func TestNoGoroutineOutlivesTheServer(t *testing.T) {
-	etcd := startEtcd(t)
+	storage := testetcd.Start(t)
 	run := func() {
-		server, err := aggregated.New(t.Context(), newOptions(t, etcd))
+		server, err := aggregated.New(t.Context(), newOptions(t, storage))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,11 +8,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 func TestClusterIDIsUniqueAcrossReplicas(t *testing.T) {
-	etcd := startEtcd(t)
-	replicas := []client.WithWatch{newClient(t, startServer(t, newOptions(t, etcd))), newClient(t, startServer(t, newOptions(t, etcd)))}
+	storage := testetcd.Start(t)
+	replicas := []client.WithWatch{newClient(t, startServer(t, newOptions(t, storage))), newClient(t, startServer(t, newOptions(t, storage)))}
 	const ids = 30
 	var (
 		group    sync.WaitGroup

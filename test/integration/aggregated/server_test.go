@@ -23,10 +23,11 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 func TestClusterAPI(t *testing.T) {
-	config := startServer(t, newOptions(t, startEtcd(t)))
+	config := startServer(t, newOptions(t, testetcd.Start(t)))
 	karmada := newClient(t, config)
 	tests := map[string]func(t *testing.T, karmada client.WithWatch){
 		"create empties the status and sets defaults":              testCreate,

@@ -4,14 +4,9 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,38 +18,15 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/servers/aggregated"
+	"karmada.io/karmada/internal/standalone/etcd"
 )
 
 // maxWait is the longest time to wait for an expected result.
 const maxWait = 2 * time.Minute
 
-// startEtcd runs etcd on a Unix socket until the test ends and returns its endpoint.
-func startEtcd(t *testing.T) string {
-	t.Helper()
-	// Paths of sockets must be short; those of t.TempDir may be too long.
-	sockets, err := os.MkdirTemp("", "etcd") //nolint:usetesting // see above
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
-	config := embed.NewConfig()
-	config.Dir = t.TempDir()
-	config.UnsafeNoFsync = true
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "c")}}
-	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "p")}}
-	etcd, err := embed.StartEtcd(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	<-etcd.Server.ReadyNotify()
-	return config.ListenClientUrls[0].String()
-}
-
 // newOptions returns options of a server without a Karmada API server. Every user is "alice"
 // and may do everything.
-func newOptions(t *testing.T, etcd string, secrets ...*corev1.Secret) *aggregated.Options {
+func newOptions(t *testing.T, storage *etcd.Server, secrets ...*corev1.Secret) *aggregated.Options {
 	t.Helper()
 	o, err := aggregated.NewOptions()
 	if err != nil {
@@ -66,7 +38,9 @@ func newOptions(t *testing.T, etcd string, secrets ...*corev1.Secret) *aggregate
 	}
 	o.Server.SecureServing.Listener = listener
 	o.Server.SecureServing.ServerCert.CertDirectory = ""
-	o.Server.Etcd.StorageConfig.Transport.ServerList = []string{etcd}
+	if err := o.UseEtcd(storage.APIServerFlags()); err != nil {
+		t.Fatal(err)
+	}
 	o.Server.CoreAPI, o.Server.Admission = nil, nil
 	o.Server.Features.EnablePriorityAndFairness = false
 	o.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()

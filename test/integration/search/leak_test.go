@@ -15,6 +15,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/servers/search"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 // startEmptyControlPlane starts a server without Clusters and Secrets. Unlike an API server, it starts
@@ -51,12 +52,12 @@ func apiVersion(path string) string {
 }
 
 func TestNothingOutlivesTheServer(t *testing.T) {
-	etcd := startEtcd(t)
+	storage := testetcd.Start(t)
 	karmada := startEmptyControlPlane(t)
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	run := func() {
-		server, err := search.New(t.Context(), newOptions(t, etcd, karmada))
+		server, err := search.New(t.Context(), newOptions(t, storage, karmada))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,11 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
+	"karmada.io/karmada/internal/standalone/etcd"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
 func TestResourceRegistries(t *testing.T) {
-	etcd := startEtcd(t)
-	config := startSearch(t, newOptions(t, etcd, startControlPlane(t, etcd)))
+	storage := testetcd.Start(t)
+	config := startSearch(t, newOptions(t, storage, startControlPlane(t, storage)))
 	api := newClient(t, config)
 	for name, test := range map[string]func(t *testing.T, api client.WithWatch){
 		"create empties the status":                             testCreate,
@@ -37,7 +38,7 @@ func TestResourceRegistries(t *testing.T) {
 		"a watch reports the changes of one registry":           testWatch,
 		"a field selector selects by name":                      testFieldSelector,
 		"a registry of every Event of every cluster has a hint": func(t *testing.T, _ client.WithWatch) { testWarning(t, config) },
-		"the key in etcd is that of existing installations":     func(t *testing.T, api client.WithWatch) { testStorageKey(t, api, etcd) },
+		"the key in etcd is that of existing installations":     func(t *testing.T, api client.WithWatch) { testStorageKey(t, api, storage) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() {
@@ -275,14 +276,9 @@ func testWarning(t *testing.T, config *rest.Config) {
 	}
 }
 
-func testStorageKey(t *testing.T, api client.WithWatch, endpoint string) {
+func testStorageKey(t *testing.T, api client.WithWatch, storage *etcd.Server) {
 	create(t, api, newRegistry("r1", "Pod"))
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer etcd.Close()
-	stored, err := etcd.Get(t.Context(), "/registry/search.karmada.io/resourceRegistries/r1")
+	stored, err := storage.Client().Get(t.Context(), "/registry/search.karmada.io/resourceRegistries/r1")
 	if err != nil || stored.Count != 1 {
 		t.Fatalf("%d keys, %v; want one", stored.Count, err)
 	}

@@ -6,14 +6,9 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,37 +23,14 @@ import (
 	"karmada.io/karmada/internal/extensionserver"
 	"karmada.io/karmada/internal/servers/aggregated"
 	"karmada.io/karmada/internal/servers/search"
+	"karmada.io/karmada/internal/standalone/etcd"
 )
 
 // maxWait is the longest time to wait for an expected result.
 const maxWait = 20 * time.Second
 
-// startEtcd runs etcd on a Unix socket until the test ends and returns its endpoint.
-func startEtcd(t *testing.T) string {
-	t.Helper()
-	// Paths of sockets must be short; those of t.TempDir may be too long.
-	sockets, err := os.MkdirTemp("", "etcd") //nolint:usetesting // see above
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
-	config := embed.NewConfig()
-	config.Dir = t.TempDir()
-	config.UnsafeNoFsync = true
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "c")}}
-	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "p")}}
-	etcd, err := embed.StartEtcd(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	<-etcd.Server.ReadyNotify()
-	return config.ListenClientUrls[0].String()
-}
-
 // configure makes every user "alice", who may do everything.
-func configure(t *testing.T, o *extensionserver.Options, etcd string) {
+func configure(t *testing.T, o *extensionserver.Options, storage *etcd.Server) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,7 +38,9 @@ func configure(t *testing.T, o *extensionserver.Options, etcd string) {
 	}
 	o.Server.SecureServing.Listener = listener
 	o.Server.SecureServing.ServerCert.CertDirectory = ""
-	o.Server.Etcd.StorageConfig.Transport.ServerList = []string{etcd}
+	if err := o.UseEtcd(storage.APIServerFlags()); err != nil {
+		t.Fatal(err)
+	}
 	o.Server.CoreAPI, o.Server.Admission = nil, nil
 	o.Server.Features.EnablePriorityAndFairness = false
 	o.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -83,13 +57,13 @@ type server interface {
 }
 
 // startControlPlane starts an API server of Clusters, and returns its client configuration.
-func startControlPlane(t *testing.T, etcd string) *rest.Config {
+func startControlPlane(t *testing.T, storage *etcd.Server) *rest.Config {
 	t.Helper()
 	o, err := aggregated.NewOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	configure(t, &o.Options, etcd)
+	configure(t, &o.Options, storage)
 	o.Secrets = func(_ context.Context, _, name string) (*corev1.Secret, error) {
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
 	}
@@ -101,13 +75,13 @@ func startControlPlane(t *testing.T, etcd string) *rest.Config {
 }
 
 // newOptions returns options of a server for a control plane.
-func newOptions(t *testing.T, etcd string, karmada *rest.Config) *search.Options {
+func newOptions(t *testing.T, storage *etcd.Server, karmada *rest.Config) *search.Options {
 	t.Helper()
 	o, err := search.NewOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	configure(t, &o.Options, etcd)
+	configure(t, &o.Options, storage)
 	o.Karmada, o.KubeAPIQPS = karmada, -1
 	if errs := o.Validate(); len(errs) > 0 {
 		t.Fatal(errs)

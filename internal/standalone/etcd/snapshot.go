@@ -1,4 +1,4 @@
-package standalone
+package etcd
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+
+	"karmada.io/karmada/internal/pki"
 )
 
 const (
@@ -44,17 +46,27 @@ type Snapshot struct {
 	NamesBelowPrefix []string
 }
 
-var errNoEtcd = errors.New("no socket of a running etcd found")
+// connectTimeout limits how long the connection to a running etcd may take.
+const connectTimeout = 10 * time.Second
 
-// SaveSnapshot writes the content of the etcd that runs on a data directory to a new file.
-// The snapshot is consistent: it contains all writes up to one revision, and none after it.
-// The keys under prefix are listed in the result.
-func SaveSnapshot(ctx context.Context, dataDir, path, prefix string) (Snapshot, error) {
-	endpoint, err := runningEtcd(dataDir)
+var errNotRunning = errors.New("no socket of a running etcd found")
+
+// SaveSnapshot writes the content of the etcd that runs on dataDir, in any process, to a new file.
+// certs are the certificates of this etcd. The snapshot is consistent: it contains all writes up to
+// one revision, and none after it. The result lists the keys under prefix.
+func SaveSnapshot(ctx context.Context, dataDir string, certs pki.Dir, path, prefix string) (Snapshot, error) {
+	dir, err := openSocketDir(dataDir)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	config := clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: etcdDialTimeout, Logger: zap.NewNop()}
+	defer func() { _ = dir.file.Close() }()
+	if _, err := os.Stat(dir.socketPath()); err != nil {
+		return Snapshot{}, fmt.Errorf("%w: %w: restart Karmada", errNotRunning, err)
+	}
+	config, err := newClientConfig(dir, certs)
+	if err != nil {
+		return Snapshot{}, err
+	}
 	manager := snapshot.NewV3(zap.NewNop())
 	version, err := manager.Save(ctx, config, path)
 	if err != nil {
@@ -64,35 +76,29 @@ func SaveSnapshot(ctx context.Context, dataDir, path, prefix string) (Snapshot, 
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("checking the snapshot of etcd in %s: %w", dataDir, err)
 	}
-	below, err := keysBelowPrefix(ctx, endpoint, prefix, saved.Revision)
+	names, err := listNames(ctx, config, prefix, saved.Revision)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return Snapshot{Revision: saved.Revision, Keys: saved.TotalKey, Hash: saved.Hash, Version: version, NamesBelowPrefix: below}, nil
+	return Snapshot{Revision: saved.Revision, Keys: saved.TotalKey, Hash: saved.Hash, Version: version, NamesBelowPrefix: names}, nil
 }
 
-// runningEtcd returns the endpoint of the etcd that runs on a data directory.
-func runningEtcd(dataDir string) (string, error) {
-	dir, err := socketDir(dataDir)
+// newClientConfig returns the configuration of a client that connects to the socket.
+func newClientConfig(dir socketDir, certs pki.Dir) (clientv3.Config, error) {
+	tlsConfig, err := transport.TLSInfo{
+		TrustedCAFile: certs.CertFile(certAuthority), CertFile: certs.CertFile(certClient), KeyFile: certs.KeyFile(certClient),
+	}.ClientConfig()
 	if err != nil {
-		return "", err
+		return clientv3.Config{}, fmt.Errorf("loading the client certificate of etcd: %w", err)
 	}
-	sockets, err := filepath.Glob(filepath.Join(dir, "client-*"))
-	if err != nil {
-		return "", fmt.Errorf("listing the sockets of etcd: %w", err)
-	}
-	if len(sockets) == 0 {
-		return "", fmt.Errorf("reading %s: %w", dir, errNoEtcd)
-	}
-	// The names of the sockets contain the start time of etcd in base 36 with equal length, so the
-	// last name is the name of the newest socket.
-	return "unix://" + slices.Max(sockets), nil
+	return clientv3.Config{Endpoints: []string{dir.url()}, TLS: tlsConfig, DialTimeout: connectTimeout, Logger: zap.NewNop()}, nil
 }
 
-func keysBelowPrefix(ctx context.Context, endpoint, prefix string, revision int64) ([]string, error) {
-	client, err := dialEtcd(ctx, endpoint)
+// listNames returns the keys under prefix at a revision, without prefix.
+func listNames(ctx context.Context, config clientv3.Config, prefix string, revision int64) ([]string, error) {
+	client, err := clientv3.New(config)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connecting to etcd: %w", err)
 	}
 	defer func() { _ = client.Close() }()
 	found, err := client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithRev(revision))
@@ -138,7 +144,7 @@ func RestoreSnapshot(ctx context.Context, o RestoreOptions) error {
 	if err != nil {
 		return err
 	}
-	config := newSingleMemberConfig()
+	config := newConfig()
 	peers := make([]string, 0, len(config.AdvertisePeerUrls))
 	for _, peer := range config.AdvertisePeerUrls {
 		peers = append(peers, peer.String())
@@ -172,18 +178,13 @@ func revisionIncrement(revision int64, replacedDir string, age time.Duration) ui
 
 // writeKeys starts an etcd on a data directory, writes the keys, and stops the etcd.
 func writeKeys(ctx context.Context, dataDir string, keys map[string]string) error {
-	endpoint, running, err := startEtcd(ctx, EtcdOptions{DataDir: dataDir, Fsync: true})
+	server, err := Start(ctx, Options{DataDir: dataDir, Fsync: true})
 	if err != nil {
 		return err
 	}
-	defer func() { running.stop(); <-running.done }()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: etcdDialTimeout, Logger: zap.NewNop()})
-	if err != nil {
-		return fmt.Errorf("connecting to etcd: %w", err)
-	}
-	defer func() { _ = client.Close() }()
+	defer server.Close()
 	for key, value := range keys {
-		if _, err := client.Put(ctx, key, value); err != nil {
+		if _, err := server.Client().Put(ctx, key, value); err != nil {
 			return fmt.Errorf("writing %s into the restored etcd: %w", key, err)
 		}
 	}

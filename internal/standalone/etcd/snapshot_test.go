@@ -1,30 +1,30 @@
-package standalone
+package etcd_test
 
 import (
 	"context"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
+
+	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/standalone/etcd"
+	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
-// withEtcd runs an etcd on a directory while it calls use.
+// revisionBump is the least number by which a restore raises the revision.
+const revisionBump = 1_000_000_000
+
+// certsOf returns the directory of the certificates of an etcd.
+func certsOf(dataDir string) pki.Dir { return pki.Dir{Path: dataDir + "-pki"} }
+
+// withEtcd runs an etcd with a socket on a directory while it calls use.
 func withEtcd(t *testing.T, dir string, use func(ctx context.Context, client *clientv3.Client)) {
 	t.Helper()
-	endpoint, running, err := startEtcd(t.Context(), EtcdOptions{DataDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { running.stop(); <-running.done }()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: etcdDialTimeout, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
-	use(t.Context(), client)
+	server := testetcd.StartIn(t, dir, certsOf(dir))
+	defer server.Close()
+	use(t.Context(), server.Client())
 }
 
 func mustPut(t *testing.T, client *clientv3.Client, key, value string) int64 {
@@ -58,7 +58,7 @@ func TestRestoreNeverRepeatsRevision(t *testing.T) {
 	withEtcd(t, original, func(ctx context.Context, client *clientv3.Client) {
 		mustPut(t, client, "/registry/clusters/east", "a")
 		mustPut(t, client, "/registry/clusters/west", "b")
-		saved, err := SaveSnapshot(ctx, original, file, "/registry/clusters/")
+		saved, err := etcd.SaveSnapshot(ctx, original, certsOf(original), file, "/registry/clusters/")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestRestoreNeverRepeatsRevision(t *testing.T) {
 	})
 	before := original
 	for _, restored := range []string{first, second} {
-		if err := RestoreSnapshot(t.Context(), RestoreOptions{
+		if err := etcd.RestoreSnapshot(t.Context(), etcd.RestoreOptions{
 			Snapshot: file, DataDir: restored, ReplacedDir: before, ExtraKeys: map[string]string{"/epoch": restored},
 		}); err != nil {
 			t.Fatal(err)
@@ -92,29 +92,5 @@ func TestRestoreNeverRepeatsRevision(t *testing.T) {
 			seen = now
 		})
 		before = restored
-	}
-}
-
-// A restore on another machine cannot read how much was written since the earlier restore, because
-// the data of the earlier restore is not on this machine.
-func TestLaterRestoreElsewhereHasHigherRevision(t *testing.T) {
-	const writesPerSecond = 10_000
-	none := filepath.Join(t.TempDir(), "none")
-	for name, ages := range map[string]struct{ earlier, later time.Duration }{
-		"a minute later": {time.Minute, 2 * time.Minute},
-		"a day later":    {time.Hour, 25 * time.Hour},
-		"a year later":   {time.Hour, 365 * 24 * time.Hour},
-		"a wrong clock":  {-time.Hour, time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			passed := int64((ages.later - ages.earlier) / time.Second)
-			seen, now := int64(revisionIncrement(3, none, ages.earlier))+passed*writesPerSecond, int64(revisionIncrement(3, none, ages.later))
-			if now <= seen {
-				t.Errorf("revisions are raised by %d, but revision %d was used before", now, seen)
-			}
-		})
-	}
-	if got := revisionIncrement(3, none, -time.Hour); got < revisionBump {
-		t.Errorf("a backup from the future raises revisions by %d", got)
 	}
 }

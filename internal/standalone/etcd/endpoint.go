@@ -1,0 +1,141 @@
+package etcd
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"karmada.io/karmada/internal/pki"
+)
+
+const (
+	// socketName is the name of the socket in the data directory. It is also the name that clients
+	// verify in the serving certificate: clients of etcd use the last element of the socket's path.
+	socketName = "etcd.sock"
+	// maxSocketPath is the longest path, in bytes, that Linux accepts for a unix socket.
+	maxSocketPath = 107
+	// minKeepaliveInterval is the shortest interval at which etcd accepts keepalive pings. It is the
+	// default of the etcd program. API servers send a ping every 30 s.
+	minKeepaliveInterval = 5 * time.Second
+)
+
+// Names of the certificates in the directory of Options.Certs. The authority signs nothing else, so
+// that other certificates of a cluster, such as those of agents, give no access to etcd.
+const (
+	certAuthority = "etcd-ca"
+	certServer    = "etcd-server"
+	certClient    = "etcd-client"
+)
+
+// Certificates creates etcd's certificate authority in certs if it does not exist, and returns the
+// certificates of the socket and of its clients, which the caller must issue and renew. lifetime is
+// their validity; 0 means pki.DefaultLeafLifetime.
+func Certificates(certs pki.Dir, lifetime time.Duration) ([]pki.Renewable, error) {
+	authority, err := certs.EnsureAuthority(certAuthority, certAuthority)
+	if err != nil {
+		return nil, err
+	}
+	return []pki.Renewable{
+		{Authority: authority, Name: certServer, Leaf: pki.Leaf{
+			CommonName: certServer, Hosts: []string{socketName}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, Lifetime: lifetime,
+		}},
+		{Authority: authority, Name: certClient, Leaf: pki.Leaf{
+			CommonName: certClient, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, Lifetime: lifetime,
+		}},
+	}, nil
+}
+
+// socketDir is an open data directory. The path of its socket may be too long for the kernel; the
+// path through the file descriptor is always short, but only this process can use it.
+type socketDir struct{ file *os.File }
+
+func openSocketDir(dataDir string) (socketDir, error) {
+	dir, err := filepath.Abs(dataDir)
+	if err != nil {
+		return socketDir{}, fmt.Errorf("resolving the data directory of etcd: %w", err)
+	}
+	file, err := os.Open(dir)
+	if err != nil {
+		return socketDir{}, fmt.Errorf("opening the data directory of etcd: %w", err)
+	}
+	return socketDir{file}, nil
+}
+
+// socketPath returns the path of the socket. It is valid until the directory is closed.
+func (d socketDir) socketPath() string {
+	if path := filepath.Join(d.file.Name(), socketName); len(path) <= maxSocketPath {
+		return path
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", d.file.Fd(), socketName)
+}
+
+// url returns the URL of the socket, in the notation of etcd's clients.
+func (d socketDir) url() string { return "unixs://" + d.socketPath() }
+
+// endpoint serves etcd's API on the socket.
+type endpoint struct {
+	dir    socketDir
+	certs  pki.Dir
+	server *grpc.Server
+	// failed receives the error of a server that ends by itself.
+	failed chan error
+}
+
+// serve opens the socket and serves the API of etcd on it. A socket that a killed process left is
+// removed.
+func serve(etcd *etcdserver.EtcdServer, dataDir string, certs pki.Dir) (*endpoint, error) {
+	tlsConfig, err := transport.TLSInfo{
+		CertFile: certs.CertFile(certServer), KeyFile: certs.KeyFile(certServer),
+		TrustedCAFile: certs.CertFile(certAuthority), ClientCertAuth: true, MinVersion: tls.VersionTLS13,
+	}.ServerConfig()
+	if err != nil {
+		return nil, fmt.Errorf("loading the certificates of etcd: %w", err)
+	}
+	dir, err := openSocketDir(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listen(dir.socketPath())
+	if err != nil {
+		return nil, errors.Join(err, dir.file.Close())
+	}
+	e := &endpoint{
+		dir: dir, certs: certs, failed: make(chan error, 1),
+		server: v3rpc.Server(etcd, tlsConfig, nil, grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minKeepaliveInterval})),
+	}
+	go func() {
+		if err := e.server.Serve(listener); err != nil {
+			e.failed <- err
+		}
+	}()
+	return e, nil
+}
+
+func listen(path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing the old socket of etcd: %w", err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the socket of etcd: %w", err)
+	}
+	return listener, nil
+}
+
+// close closes the socket and all its connections, and removes the socket.
+func (e *endpoint) close() {
+	e.server.Stop()
+	_ = e.dir.file.Close()
+}
