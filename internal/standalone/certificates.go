@@ -44,11 +44,10 @@ func (c *Cluster) ensureCertificates() error {
 		return err
 	}
 	hosts, lifetime := c.servingNames(), c.options.CertificateLifetime
-	etcdCertificates, err := etcd.Certificates(c.certs, lifetime)
-	if err != nil {
+	if c.leafCertificates, err = etcd.Certificates(c.certs, lifetime); err != nil {
 		return err
 	}
-	c.leafCertificates = append(etcdCertificates, []pki.Renewable{
+	c.leafCertificates = append(c.leafCertificates, []pki.Renewable{
 		{Authority: c.ca, Name: certAPIServer, Leaf: pki.Leaf{CommonName: "karmada-apiserver", Hosts: hosts, Lifetime: lifetime}},
 		{Authority: c.ca, Name: certAdmin, Leaf: pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts, Lifetime: lifetime}},
 		{Authority: frontProxyCA, Name: certFrontProxyClient, Leaf: pki.Leaf{CommonName: certFrontProxyClient, Lifetime: lifetime}},
