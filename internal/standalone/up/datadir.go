@@ -98,14 +98,21 @@ func (d dataDir) create() error {
 			return fmt.Errorf("data directory %s contains other files, such as %s: choose an empty or a new one with --data-dir", d.path, other)
 		}
 	}
-	if err := os.MkdirAll(d.logsDir(), 0o700); err != nil {
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("creating the data directory: %w: choose a writable --data-dir", err)
 	}
-	return d.restrictAccess()
+	if err := d.restrictAccess(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.logsDir(), 0o700); err != nil {
+		return fmt.Errorf("creating the directory of the logs: %w: choose a writable --data-dir", err)
+	}
+	return nil
 }
 
 // restrictAccess removes the permissions of other users on the directory. Other users may have
-// permissions if the directory existed before.
+// permissions if the directory existed before. If they could write to the directory, it must be
+// empty, because they may have put a certificate authority into it whose key they have.
 func (d dataDir) restrictAccess() error {
 	info, err := os.Stat(d.path)
 	if err != nil {
@@ -120,7 +127,17 @@ func (d dataDir) restrictAccess() error {
 	if err := os.Chmod(d.path, 0o700); err != nil { // a directory
 		return fmt.Errorf("restricting access to the data directory: %w", err)
 	}
-	return nil
+	if info.Mode().Perm()&0o022 == 0 {
+		return nil
+	}
+	// Other users can add no more files now.
+	entries, err := os.ReadDir(d.path)
+	if err == nil && len(entries) == 0 {
+		return nil
+	}
+	// The next start must not accept the files either.
+	err = errors.Join(err, os.Chmod(d.path, info.Mode().Perm()))
+	return errors.Join(fmt.Errorf("other users can write to data directory %[1]s, which is not empty, so its keys may be theirs: choose another --data-dir, or check that every file in it is yours and run `chmod 700 %[1]s`", d.path), err)
 }
 
 // contents returns the paths that a data directory may contain. The state file, which identifies

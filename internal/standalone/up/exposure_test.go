@@ -55,6 +55,21 @@ func TestDataDirIsRestrictedToOwner(t *testing.T) {
 	if info, err := os.Stat(dir.path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the mode of the directory is %v (%v)", info.Mode(), err)
 	}
+	for name, files := range map[string][]string{"an empty directory": nil, "a directory with a certificate authority": {"state.json", "control-plane/pki/ca.crt"}} {
+		writable := newDataDir(t, files...)
+		for range 2 { // the second start must not accept what the first one rejected
+			if err := os.Chmod(writable.path, 0o777); files == nil && err != nil { // that is the attack
+				t.Fatal(err)
+			}
+			err := writable.create()
+			if rejected := err != nil && strings.Contains(err.Error(), "chmod 700 "+writable.path); rejected != (files != nil) {
+				t.Errorf("%s to which other users can write: %v", name, err)
+			}
+			if files == nil {
+				break
+			}
+		}
+	}
 	if os.Getuid() != 0 {
 		return // Only root can change the owner of a directory.
 	}
