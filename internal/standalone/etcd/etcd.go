@@ -62,6 +62,10 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := ensurePrivateDir(o.DataDir); err != nil {
 		return nil, err
 	}
+	finishCreation, err := beginCreation(o.DataDir)
+	if err != nil {
+		return nil, err
+	}
 	config := newConfig()
 	config.Dir = o.DataDir
 	config.UnsafeNoFsync = !o.Fsync
@@ -84,6 +88,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, ctx.Err()
 	case <-time.After(readyTimeout):
 		return nil, fmt.Errorf("etcd in %s is not ready after %s", o.DataDir, readyTimeout)
+	}
+	if err := finishCreation(); err != nil {
+		return nil, err
 	}
 	s.client = v3client.New(etcd.Server)
 	if o.Certs.Path != "" {
