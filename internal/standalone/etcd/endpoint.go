@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
@@ -57,8 +58,12 @@ func Certificates(certs pki.Dir, lifetime time.Duration) ([]pki.Renewable, error
 	}, nil
 }
 
-// socketDir is an open data directory. The path of its socket may be too long for the kernel; the
-// path through the file descriptor is always short, but only this process can use it.
+// plainPath matches the paths that need no escaping, neither in a URL nor in the value of a flag.
+var plainPath = regexp.MustCompile(`^[\w/.@+~-]+$`)
+
+// socketDir is an open data directory. The path of its socket may be too long for the kernel, or
+// contain characters that have a meaning in URLs and flags. The path through the file descriptor has
+// neither problem, but only this process can use it.
 type socketDir struct{ file *os.File }
 
 func openSocketDir(dataDir string) (socketDir, error) {
@@ -75,7 +80,7 @@ func openSocketDir(dataDir string) (socketDir, error) {
 
 // socketPath returns the path of the socket. It is valid until the directory is closed.
 func (d socketDir) socketPath() string {
-	if path := filepath.Join(d.file.Name(), socketName); len(path) <= maxSocketPath {
+	if path := filepath.Join(d.file.Name(), socketName); len(path) <= maxSocketPath && plainPath.MatchString(path) {
 		return path
 	}
 	return fmt.Sprintf("/proc/self/fd/%d/%s", d.file.Fd(), socketName)
@@ -125,7 +130,7 @@ func serve(etcd *etcdserver.EtcdServer, dataDir string, certs pki.Dir) (*endpoin
 
 func listen(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing the old socket of etcd: %w", err)
+		return nil, fmt.Errorf("removing the old socket of etcd: %w: remove it and start again", err)
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,10 +211,17 @@ func TestSocketIsTheOnlyListener(t *testing.T) {
 	}
 }
 
-// TestLongDataDir uses a path that is longer than the kernel accepts for a socket.
-func TestLongDataDir(t *testing.T) {
+// TestUnusualDataDir uses paths that are longer than the kernel accepts for a socket, or that contain
+// characters with a meaning in URLs and flags.
+func TestUnusualDataDir(t *testing.T) {
+	for name, path := range map[string]string{"long": strings.Repeat("a-long-path/", 20), "short": "x", "characters": `100% a,b "?x=1#%41`} {
+		t.Run(name, func(t *testing.T) { testDataDir(t, path) })
+	}
+}
+
+func testDataDir(t *testing.T, path string) {
 	dir := t.TempDir()
-	dataDir, certs := filepath.Join(dir, strings.Repeat("a long path 100%/", 20), "etcd"), pki.Dir{Path: filepath.Join(dir, "pki")}
+	dataDir, certs := filepath.Join(dir, path, "etcd"), pki.Dir{Path: filepath.Join(dir, "pki")}
 	for start := range 2 {
 		server := testetcd.StartIn(t, dataDir, certs)
 		key := fmt.Sprint("/start-", start)
@@ -221,6 +229,9 @@ func TestLongDataDir(t *testing.T) {
 			t.Fatal(err)
 		}
 		flags := server.APIServerFlags()
+		if endpoint, err := url.Parse(flag(t, flags, "etcd-servers")); err != nil || strings.ContainsAny(endpoint.Path, `,"`) || endpoint.RawQuery != "" || endpoint.Fragment != "" {
+			t.Errorf("the endpoint is %s (%v)", endpoint, err)
+		}
 		if err := read(t.Context(), flag(t, flags, "etcd-servers"), serverConfig(t, flags)); err != nil {
 			t.Errorf("an API server cannot connect: %v", err)
 		}
@@ -232,6 +243,46 @@ func TestLongDataDir(t *testing.T) {
 	}
 	if _, err := etcd.SaveSnapshot(t.Context(), dataDir, certs, filepath.Join(dir, "stopped"), "/"); err == nil || !strings.Contains(err.Error(), "restart Karmada") {
 		t.Errorf("a snapshot of a stopped etcd fails with %v", err)
+	}
+}
+
+// TestInterruptedCreation interrupts the first start of an etcd at several times.
+func TestInterruptedCreation(t *testing.T) {
+	for _, delay := range []time.Duration{0, time.Millisecond, 4 * time.Millisecond, 20 * time.Millisecond} {
+		t.Run(delay.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			ctx, cancel := context.WithTimeout(t.Context(), delay)
+			defer cancel()
+			if interrupted, err := etcd.Start(ctx, etcd.Options{DataDir: dir}); err == nil {
+				interrupted.Close()
+			}
+			for start := range 2 {
+				server, err := etcd.Start(t.Context(), etcd.Options{DataDir: dir})
+				if err != nil {
+					t.Fatal(err)
+				}
+				found, err := server.Client().Get(t.Context(), "/kept")
+				if err != nil || found.Count != int64(start) {
+					t.Errorf("start %d has %d keys (%v)", start, found.Count, err)
+				}
+				if _, err := server.Client().Put(t.Context(), "/kept", "value"); err != nil {
+					t.Error(err)
+				}
+				server.Close()
+			}
+		})
+	}
+}
+
+// TestSnapshotWithWrongCertificates replaces the certificates while etcd runs.
+func TestSnapshotWithWrongCertificates(t *testing.T) {
+	dir := t.TempDir()
+	dataDir, certs := filepath.Join(dir, "etcd"), pki.Dir{Path: filepath.Join(dir, "pki")}
+	other := pki.Dir{Path: filepath.Join(dir, "other-pki")}
+	testetcd.StartIn(t, dataDir, certs)
+	testetcd.StartIn(t, filepath.Join(dir, "other"), other)
+	if _, err := etcd.SaveSnapshot(t.Context(), dataDir, other, filepath.Join(dir, "snapshot"), "/"); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("the snapshot fails with %v", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"karmada.io/karmada/internal/pki"
 )
@@ -47,7 +48,7 @@ type Snapshot struct {
 }
 
 // connectTimeout limits how long the connection to a running etcd may take.
-const connectTimeout = 10 * time.Second
+const connectTimeout = 5 * time.Second
 
 var errNotRunning = errors.New("no socket of a running etcd found")
 
@@ -89,9 +90,13 @@ func newClientConfig(dir socketDir, certs pki.Dir) (clientv3.Config, error) {
 		TrustedCAFile: certs.CertFile(certAuthority), CertFile: certs.CertFile(certClient), KeyFile: certs.KeyFile(certClient),
 	}.ClientConfig()
 	if err != nil {
-		return clientv3.Config{}, fmt.Errorf("loading the client certificate of etcd: %w", err)
+		return clientv3.Config{}, fmt.Errorf("loading the client certificate of etcd: %w: restart Karmada, which issues missing certificates", err)
 	}
-	return clientv3.Config{Endpoints: []string{dir.url()}, TLS: tlsConfig, DialTimeout: connectTimeout, Logger: zap.NewNop()}, nil
+	return clientv3.Config{
+		Endpoints: []string{dir.url()}, TLS: tlsConfig, DialTimeout: connectTimeout, Logger: zap.NewNop(),
+		// Without these options, DialTimeout has no effect, and the error has no cause.
+		DialOptions: []grpc.DialOption{grpc.WithBlock(), grpc.WithReturnConnectionError()}, //nolint:staticcheck // the options of the client itself, which dials in the deprecated way
+	}, nil
 }
 
 // listNames returns the keys under prefix at a revision, without prefix.

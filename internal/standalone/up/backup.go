@@ -49,7 +49,9 @@ Member clusters keep running and are not part of the backup. The file contains t
 			if len(args) == 1 {
 				file = args[0]
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), backupTimeout)
+			ctx, stop := withStopSignals(cmd.Context())
+			defer stop()
+			ctx, cancel := context.WithTimeout(ctx, backupTimeout)
 			defer cancel()
 			silenceLibraries()
 			manifest, err := writeBackup(ctx, dir, file, now)
