@@ -127,7 +127,8 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	flags, admission := slices.Concat(audit, []string{"--encryption-provider-config=" + c.encryptionFile()}, c.EtcdFlags(), o.APIServerFlags), o.Admission
+	flags := slices.Concat(audit, []string{"--encryption-provider-config=" + c.encryptionFile()}, c.EtcdFlags(), o.APIServerFlags)
+	admission := o.Admission
 	if o.RunPrograms {
 		flags, admission = append(c.kubeletFlags(), flags...), append(slices.Clone(admission), newProgramPlacement())
 	}

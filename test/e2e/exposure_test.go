@@ -115,7 +115,7 @@ func (i *installation) unixSockets(t *testing.T) []string {
 	return slices.Compact(found)
 }
 
-// socketTable returns the fields of the lines of a table of the kernel.
+// socketTable returns the lines of a kernel socket table, split into fields.
 func socketTable(t *testing.T, file string) [][]string {
 	t.Helper()
 	table, err := os.ReadFile(file)
@@ -224,8 +224,8 @@ func TestUnixSocketsRejectOtherUsers(t *testing.T) {
 		if err := os.Chmod(socket, 0o777); err != nil { // the directory must be sufficient
 			t.Error(err)
 		}
-		if err := connectAsUser(nobody, socket); !errors.Is(err, os.ErrPermission) {
-			t.Errorf("the connection of user %d to %s ended with %v", nobody, socket, err)
+		if err := connectAsUser(nobodyUID, socket); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("the connection of user %d to %s ended with %v", nobodyUID, socket, err)
 		}
 	}
 }
@@ -245,8 +245,8 @@ func connectWithoutCertificate(ctx context.Context, socket string) error {
 }
 
 const (
-	// nobody is a user without files.
-	nobody = 65534
+	// nobodyUID is the user ID of nobody, who owns no files.
+	nobodyUID = 65534
 	// socketTimeout limits how long a connection to a unix socket may take.
 	socketTimeout = 10 * time.Second
 )

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,42 +12,34 @@ import (
 const (
 	// memberName is the directory in which etcd stores its data.
 	memberName = "member"
-	// creationName is a file that exists in the data directory until etcd is ready for the first
-	// time.
-	creationName = "member.creating"
+	// creationName is the directory in which a new etcd starts for the first time.
+	creationName = "creating"
 )
 
-// beginCreation prepares a data directory for a start. An etcd whose first start is interrupted may
+// ensureMember creates etcd's data if it does not exist. An etcd whose first start is interrupted may
 // never become ready again, because it stores that it exists before it stores that it is a member. So
-// beginCreation marks a directory without data, and removes the data from a directory whose mark a
-// finished start would have removed. This data contains no writes: nobody could use etcd before the
-// start was finished. The caller calls finish when etcd is ready, and before any write.
-func beginCreation(dataDir string) (finish func() error, err error) {
-	member, mark := filepath.Join(dataDir, memberName), filepath.Join(dataDir, creationName)
-	_, markErr := os.Lstat(mark)
-	_, memberErr := os.Lstat(member)
-	switch {
-	case markErr == nil:
-		err = os.RemoveAll(member)
-	case !errors.Is(markErr, fs.ErrNotExist):
-		err = markErr
-	case memberErr == nil:
-		return func() error { return nil }, nil
-	case !errors.Is(memberErr, fs.ErrNotExist):
-		err = memberErr
-	default:
-		err = errors.Join(os.WriteFile(mark, nil, 0o600), syncDir(dataDir))
+// a new etcd starts in a directory of its own, which clients never use, and its data is moved into
+// place when it is ready. What an interrupted creation left in that directory is removed.
+func ensureMember(ctx context.Context, o Options) error {
+	member := filepath.Join(o.DataDir, memberName)
+	if _, err := os.Lstat(member); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
+	creation := o
+	creation.DataDir, creation.Fsync = filepath.Join(o.DataDir, creationName), true
+	if err := os.RemoveAll(creation.DataDir); err != nil {
+		return fmt.Errorf("removing an interrupted creation of etcd: %w", err)
+	}
+	created, err := startEmbedded(ctx, creation)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the data directory of etcd: %w", err)
+		return err
 	}
-	return func() error {
-		// After a crash of the machine, the mark must not return beside data.
-		if err := errors.Join(os.Remove(mark), syncDir(dataDir)); err != nil {
-			return fmt.Errorf("finishing the creation of etcd: %w", err)
-		}
-		return nil
-	}, nil
+	created.Close()
+	// After a crash of the machine, data that clients have written must be in place.
+	if err := errors.Join(os.Rename(filepath.Join(creation.DataDir, memberName), member), syncDir(o.DataDir)); err != nil {
+		return fmt.Errorf("moving the data of a new etcd into place: %w", err)
+	}
+	return os.RemoveAll(creation.DataDir)
 }
 
 // syncDir flushes the names in a directory to the disk.

@@ -3,8 +3,8 @@
 // Code in the package that started an etcd calls it directly. API servers and other processes
 // connect to a unix socket in the data directory, which only the owner of the directory can reach
 // and which requires a client certificate from etcd's own certificate authority. There is no other
-// listener. In particular, there is no peer listener, because a single member has no peers and
-// whoever can connect to a peer listener can write any key.
+// listener. In particular, there is no peer listener, because a single member has no peers, and
+// every client of a peer listener could write any key.
 package etcd
 
 import (
@@ -58,14 +58,30 @@ type Server struct {
 
 // Start starts an etcd, and returns when it is ready. The caller must call Close or Run. The end of
 // ctx ends only the start.
-func Start(ctx context.Context, o Options) (_ *Server, err error) {
+func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := ensurePrivateDir(o.DataDir); err != nil {
 		return nil, err
 	}
-	finishCreation, err := beginCreation(o.DataDir)
+	if err := ensureMember(ctx, o); err != nil {
+		return nil, err
+	}
+	etcd, err := startEmbedded(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+	s := &Server{etcd: etcd, client: v3client.New(etcd.Server)}
+	if o.Certs.Path == "" {
+		return s, nil
+	}
+	if s.endpoint, err = serve(etcd.Server, o.DataDir, o.Certs); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// startEmbedded starts an etcd without listeners, and returns when it is ready.
+func startEmbedded(ctx context.Context, o Options) (*embed.Etcd, error) {
 	config := newConfig()
 	config.Dir = o.DataDir
 	config.UnsafeNoFsync = !o.Fsync
@@ -74,31 +90,18 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd in %s: %w", o.DataDir, err)
 	}
-	s := &Server{etcd: etcd}
-	defer func() {
-		if err != nil {
-			s.Close()
-		}
-	}()
 	select {
 	case <-etcd.Server.ReadyNotify():
-	case err := <-etcd.Err():
-		return nil, fmt.Errorf("starting etcd in %s: %w", o.DataDir, err)
+		return etcd, nil
+	case err = <-etcd.Err():
+		err = fmt.Errorf("starting etcd in %s: %w", o.DataDir, err)
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = ctx.Err()
 	case <-time.After(readyTimeout):
-		return nil, fmt.Errorf("etcd in %s is not ready after %s", o.DataDir, readyTimeout)
+		err = fmt.Errorf("etcd in %s is not ready after %s", o.DataDir, readyTimeout)
 	}
-	if err := finishCreation(); err != nil {
-		return nil, err
-	}
-	s.client = v3client.New(etcd.Server)
-	if o.Certs.Path != "" {
-		if s.endpoint, err = serve(etcd.Server, o.DataDir, o.Certs); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	etcd.Close()
+	return nil, err
 }
 
 // newConfig returns the configuration of an etcd cluster with one member and without listeners. The

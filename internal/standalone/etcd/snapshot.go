@@ -95,7 +95,8 @@ func newClientConfig(dir socketDir, certs pki.Dir) (clientv3.Config, error) {
 	return clientv3.Config{
 		Endpoints: []string{dir.url()}, TLS: tlsConfig, DialTimeout: connectTimeout, Logger: zap.NewNop(),
 		// Without these options, DialTimeout has no effect, and the error has no cause.
-		DialOptions: []grpc.DialOption{grpc.WithBlock(), grpc.WithReturnConnectionError()}, //nolint:staticcheck // the options of the client itself, which dials in the deprecated way
+		//nolint:staticcheck // etcd's client dials in the deprecated way
+		DialOptions: []grpc.DialOption{grpc.WithBlock(), grpc.WithReturnConnectionError()},
 	}, nil
 }
 

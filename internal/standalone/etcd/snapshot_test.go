@@ -16,7 +16,7 @@ import (
 // revisionBump is the least number by which a restore raises the revision.
 const revisionBump = 1_000_000_000
 
-// certsOf returns the directory of the certificates of an etcd.
+// certsOf returns an etcd's certificate directory.
 func certsOf(dataDir string) pki.Dir { return pki.Dir{Path: dataDir + "-pki"} }
 
 // withEtcd runs an etcd with a socket on a directory while it calls use.

@@ -137,7 +137,8 @@ func (d dataDir) restrictAccess() error {
 	}
 	// The next start must not accept the files either.
 	err = errors.Join(err, os.Chmod(d.path, info.Mode().Perm()))
-	return errors.Join(fmt.Errorf("other users can write to data directory %[1]s, which is not empty, so its keys may be theirs: choose another --data-dir, or check that every file in it is yours and run `chmod 700 %[1]s`", d.path), err)
+	return errors.Join(fmt.Errorf("other users can write to data directory %[1]s, which is not empty, so its keys may be theirs: "+
+		"choose another --data-dir, or check that every file in it is yours and run `chmod 700 %[1]s`", d.path), err)
 }
 
 // contents returns the paths that a data directory may contain. The state file, which identifies
