@@ -144,13 +144,14 @@ func connectToEtcd(socket, certificate string) error {
 		return err
 	}
 	secure := tls.Client(conn, config)
-	// A server that accepts the client responds to the preface and to empty settings.
+	// A server that accepts the client responds to the preface and to empty settings. A server that
+	// rejects the client may close the connection before the write, but Read returns its alert.
 	const emptySettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-	if _, err := secure.Write([]byte(http2.ClientPreface + emptySettings)); err != nil {
+	_, writeErr := secure.Write([]byte(http2.ClientPreface + emptySettings))
+	if _, err := secure.Read(make([]byte, 1)); err != nil {
 		return err
 	}
-	_, err = secure.Read(make([]byte, 1))
-	return err
+	return writeErr
 }
 
 // attemptAccess tries forbidden accesses. The arguments are pairs of an action and a path. It
