@@ -87,6 +87,22 @@ func (i *installation) awaitReplicas(t *testing.T, template *appsv1.Deployment, 
 	})
 }
 
+// awaitResourceSummary waits until a member has reported nodes that accept Pods. A scheduling
+// before that report counts no capacity in the member, and is not repeated after the report.
+func (i *installation) awaitResourceSummary(t *testing.T, member string) {
+	t.Helper()
+	eventually(t, "the resource summary of "+member, func(ctx context.Context) error {
+		cluster := &clusterv1alpha1.Cluster{}
+		if err := i.karmada.Get(ctx, client.ObjectKey{Name: member}, cluster); err != nil {
+			return err
+		}
+		if summary := cluster.Status.ResourceSummary; summary == nil || summary.Allocatable.Pods().IsZero() {
+			return fmt.Errorf("the resource summary is %+v", summary)
+		}
+		return nil
+	})
+}
+
 // estimatorService reads the Service with the address of the estimator of a member.
 func (i *installation) estimatorService(t *testing.T, member string) *corev1.Service {
 	t.Helper()
@@ -126,6 +142,7 @@ func TestReplicasGoWhereNodesAccept(t *testing.T) {
 // summary of this member counts, and the condition Scheduled names the estimator.
 func (i *installation) checkFailingEstimator(t *testing.T, member string) {
 	t.Helper()
+	i.awaitResourceSummary(t, member)
 	service := i.estimatorService(t, member)
 	before := client.MergeFrom(service.DeepCopy())
 	service.Spec.Ports[0].TargetPort = intstr.FromInt32(1)
