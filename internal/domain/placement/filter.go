@@ -208,9 +208,12 @@ func spreadConstraint(placement *policyv1alpha1.Placement, field policyv1alpha1.
 	return nil
 }
 
+// rejectEviction rejects clusters from which the template is being evicted. A cluster that only this
+// scheduler left may be chosen again.
 func rejectEviction(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	for i := range t.spec.GracefulEvictionTasks {
-		if t.spec.GracefulEvictionTasks[i].FromCluster == cluster.Name {
+		eviction := &t.spec.GracefulEvictionTasks[i]
+		if eviction.FromCluster == cluster.Name && eviction.Producer != workv1alpha2.EvictionProducerScheduler {
 			return newReason("eviction in progress")
 		}
 	}

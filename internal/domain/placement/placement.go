@@ -16,6 +16,8 @@
 //     Targets become empty only if the user changed the placement and no cluster satisfies it, if
 //     clusters are terminating, or if the affinity no longer selects the clusters.
 //   - A terminating cluster is never a target of a result, even of a result with an error.
+//   - Capacity in other regions and clusters moves no workload: without a new placement or a
+//     reschedule request, the regions and clusters that have the workload stay if it fits there.
 package placement
 
 import (
@@ -66,6 +68,8 @@ type Input struct {
 	// Observer is notified of the steps of the scheduling.
 	Observer Observer
 
+	// placementChanged is the result of PlacementChanged. Schedule sets it.
+	placementChanged bool
 	// exclusions collects the clusters that are left out. Only Explain sets it.
 	exclusions map[string]Exclusion
 }
@@ -82,6 +86,9 @@ type Result struct {
 	// FailedGroups are the groups in which the template could not be placed, in the order of the
 	// attempts.
 	FailedGroups []GroupFailure
+	// PlacementChanged is true if a user changed the placement since the last scheduling (see
+	// PlacementChanged).
+	PlacementChanged bool
 }
 
 // GroupFailure is an affinity group in which the template could not be placed.
@@ -111,15 +118,27 @@ func Schedule(input Input) (Result, error) {
 	if input.Spec.Placement == nil {
 		return Result{Clusters: WithoutTerminatingClusters(input.Spec.Clusters, input.findCluster)}, ErrNoPlacement
 	}
-	placementRequested := RescheduleRequested(input.Spec, input.Status) ||
-		PlacementChanged(input.Spec.Placement, input.AppliedPlacement, input.Status.SchedulerObservedAffinityName)
-	if len(input.AvoidClusters) > 0 && !placementRequested {
+	input.placementChanged = PlacementChanged(input.Spec.Placement, input.AppliedPlacement, input.Status.SchedulerObservedAffinityName)
+	result, err := scheduleAvoiding(input)
+	result.PlacementChanged = input.placementChanged
+	return result, err
+}
+
+// scheduleAvoiding tries to place the template without AvoidClusters, and then with them.
+func scheduleAvoiding(input Input) (Result, error) {
+	if len(input.AvoidClusters) > 0 && !input.isMoveRequested() {
 		if result, err := newTask(input).schedule(); err == nil || input.AvoidStrictly {
 			return result, err
 		}
 	}
 	input.AvoidClusters = nil
 	return newTask(input).schedule()
+}
+
+// isMoveRequested reports whether a user changed the placement or requested a reschedule. Otherwise
+// the regions and clusters that already have the template are preferred.
+func (in *Input) isMoveRequested() bool {
+	return in.placementChanged || RescheduleRequested(in.Spec, in.Status)
 }
 
 func (t *task) schedule() (Result, error) {
@@ -165,8 +184,7 @@ func (t *task) failureResult(err error) Result {
 	if !errors.As(err, &fit) {
 		return Result{Clusters: remaining}
 	}
-	observed := t.input.Status.SchedulerObservedAffinityName
-	fit.KeepsPrevious = !PlacementChanged(t.spec.Placement, t.input.AppliedPlacement, observed)
+	fit.KeepsPrevious = !t.input.placementChanged
 	if !fit.KeepsPrevious {
 		return Result{}
 	}

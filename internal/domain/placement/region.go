@@ -16,6 +16,9 @@ type region struct {
 	clusters  []candidate
 	score     int64
 	available int64
+	// isUsed reports whether a cluster of the region has the template, and the region still has
+	// capacity for it.
+	isUsed bool
 }
 
 // groupByRegion groups the candidates by region. Candidates without a region are omitted.
@@ -33,10 +36,12 @@ func (t *task) groupByRegion(candidates []candidate) []region {
 			regions = append(regions, region{name: candidate.region})
 		}
 		regions[i].clusters = append(regions[i].clusters, candidate)
+		regions[i].isUsed = regions[i].isUsed || t.isTarget(candidate.name)
 	}
 	for i := range regions {
 		regions[i].score = t.regionScore(regions[i].clusters)
 		regions[i].available = totalAvailable(regions[i].clusters)
+		regions[i].isUsed = regions[i].isUsed && regions[i].score >= capacityScoreUnit && !t.input.isMoveRequested()
 	}
 	return regions
 }
@@ -101,19 +106,20 @@ func (t *task) minClusters() int {
 }
 
 // spreadByRegion selects a set of regions and then clusters in these regions: the most preferred
-// cluster of each region, and then the most preferred other clusters up to the allowed number. If
-// the capacity is not sufficient, it first swaps clusters inside the regions and then tries the
-// next best sets of regions.
+// cluster of each region, and then the most preferred other clusters up to the allowed number. The
+// regions in use are tried first. If the capacity is not sufficient, spreadByRegion first swaps
+// clusters inside the regions and then tries the next best sets of regions.
 func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
 	regions := t.groupByRegion(candidates)
 	if len(regions) < max(t.regionConstraint.MinGroups, 1) {
 		return nil, t.tooFewError(errTooFewRegions, max(t.regionConstraint.MinGroups, 1), "region", regionNames(regions))
 	}
-	sets := rankRegionSets(findRegionSets(regions, regionBounds{
+	bounds := regionBounds{
 		minRegions:  max(t.regionConstraint.MinGroups, 1),
 		maxRegions:  limitToMaxGroups(len(regions), t.regionConstraint),
 		minClusters: t.minClusters(),
-	}))
+	}
+	sets := append(usedRegionSets(regions, bounds), rankRegionSets(findRegionSets(regions, bounds))...)
 	if len(sets) == 0 {
 		return nil, t.tooFewError(errRegionsTooSmall, t.minClusters(), "cluster", candidateNames(candidates))
 	}

@@ -29,6 +29,7 @@ type regionSet struct {
 	score     int64
 	clusters  int
 	available int64
+	used      int // number of regions in use
 }
 
 func newRegionSet(regions []*region) regionSet {
@@ -37,9 +38,35 @@ func newRegionSet(regions []*region) regionSet {
 		set.score = addSaturated(set.score, region.score)
 		set.clusters += len(region.clusters)
 		set.available = addSaturated(set.available, region.available)
+		if region.isUsed {
+			set.used++
+		}
 	}
 	slices.SortFunc(set.regions, compareRegions)
 	return set
+}
+
+// usedRegionSets returns the sets that contain all regions in use and satisfy the bounds: first the
+// regions in use alone, then the regions in use with one more region, best first. It returns nil if
+// no region is in use.
+func usedRegionSets(regions []region, bounds regionBounds) []regionSet {
+	var used, others []*region
+	for i := range regions {
+		if regions[i].isUsed {
+			used = append(used, &regions[i])
+		} else {
+			others = append(others, &regions[i])
+		}
+	}
+	if len(used) == 0 {
+		return nil
+	}
+	slices.SortFunc(others, compareRegions)
+	sets := []regionSet{newRegionSet(used)}
+	for _, other := range others {
+		sets = append(sets, newRegionSet(append(slices.Clone(used), other)))
+	}
+	return slices.DeleteFunc(sets, func(set regionSet) bool { return !bounds.satisfiedBy(&set) })
 }
 
 // findRegionSets returns sets of regions that satisfy the bounds. The search adds regions to a set,
@@ -115,16 +142,17 @@ func (r *regionSearch) addShortestPrefix(order func(a, b *region) int) {
 	}
 }
 
-// rankRegionSets sorts sets by score and number of clusters, and moves the set to select to the
-// front. This is the best set, unless the first regions of the best set are also one of the sets.
-// Then that smaller set is selected, because fewer regions are preferred.
+// rankRegionSets sorts sets by the number of regions in use, score and number of clusters, and moves
+// the set to select to the front. This is the best set, unless the first regions of the best set are
+// also one of the sets and contain the same regions in use. Then that smaller set is selected,
+// because fewer regions are preferred.
 func rankRegionSets(sets []regionSet) []regionSet {
 	slices.SortStableFunc(sets, func(a, b regionSet) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.clusters, a.clusters))
+		return cmp.Or(cmp.Compare(b.used, a.used), cmp.Compare(b.score, a.score), cmp.Compare(b.clusters, a.clusters))
 	})
 	winner := 0
 	for i := range sets {
-		if isProperPrefix(sets[i].regions, sets[winner].regions) {
+		if sets[i].used == sets[winner].used && isProperPrefix(sets[i].regions, sets[winner].regions) {
 			winner = i
 		}
 	}
