@@ -69,11 +69,9 @@ func (d *descheduler) remove(ctx context.Context, r reconcile.Request, stored *w
 	if len(removals) == 0 {
 		return nil
 	}
-	desired, err := descheduling.Apply(stored, removals, d.now())
-	if err == nil {
-		_, err = patch.Object(ctx, d.karmada, stored, desired)
-	}
-	if err != nil {
+	desired := binding.Copy(stored)
+	desired.BindingSpec().Clusters = descheduling.Lower(stored.Spec.Clusters, removals)
+	if _, err := patch.Object(ctx, d.karmada, stored, desired); err != nil {
 		d.recordFailure(r, stored, err)
 		return err
 	}

@@ -8,6 +8,7 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -71,6 +72,8 @@ type HostOptions struct {
 	// no other Clusters, and no Works of other clusters. Empty means that the process serves all
 	// clusters.
 	OnlyCluster string
+	// DeletionLimits are the limits of the deletion guard. The zero value means the defaults.
+	DeletionLimits guard.Limits
 	// EpochMemory remembers the epoch of the storage of the control plane. Hosts that run one after
 	// another share it. nil means that no epoch is remembered.
 	EpochMemory *epoch.StorageRecord
@@ -164,9 +167,9 @@ func newJudge(mgr manager.Manager, reports *statuswriter.Writer, watch *epoch.Wa
 		return nil, fmt.Errorf("making a discovery client of the control plane: %w", err)
 	}
 	return deletionguard.New(deletionguard.Options{
-		Karmada: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Cache: mgr.GetCache(), Discovery: api, Reports: reports,
+		Karmada: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Discovery: api, Reports: reports,
 		Events:   loop.EventsFor(mgr, workdeletion.Name, loop.EventModeChanges),
-		Registry: metrics.Registry, Limits: guard.DefaultLimits(), ReadEpoch: watch.Epoch, Now: time.Now,
+		Registry: metrics.Registry, Limits: cmp.Or(o.DeletionLimits, guard.DefaultLimits()), ReadEpoch: watch.Epoch, Now: time.Now,
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/assumption"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
@@ -46,33 +45,18 @@ func (a *assumptions) reserve(r request, before, after binding.Object, estimated
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	grown := grownTargets(before.BindingSpec().Clusters, after.BindingSpec().Clusters)
-	for _, name := range grown {
+	gaining := binding.GainingClusters(before.BindingSpec().Clusters, after.BindingSpec().Clusters)
+	for _, name := range gaining {
 		if estimatedAt != nil && a.reserved[name] > *estimatedAt {
 			return false
 		}
 	}
 	a.cache.Record(r.NamespacedName, before.BindingSpec(), after.BindingSpec(), now)
 	a.revision++
-	for _, name := range grown {
+	for _, name := range gaining {
 		a.reserved[name] = a.revision
 	}
 	return true
-}
-
-// grownTargets returns the clusters that are new or get more replicas.
-func grownTargets(before, after []workv1alpha2.TargetCluster) []string {
-	replicas := make(map[string]int32, len(before))
-	for i := range before {
-		replicas[before[i].Name] = before[i].Replicas
-	}
-	var grown []string
-	for i := range after {
-		if had, ok := replicas[after[i].Name]; !ok || after[i].Replicas > had {
-			grown = append(grown, after[i].Name)
-		}
-	}
-	return grown
 }
 
 // record records the targets of a binding after their write. With two equal states of the binding,

@@ -80,7 +80,7 @@ func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object,
 			return nil, verdict{}, err
 		}
 		result, err := placement.Schedule(input)
-		desired, v := desiredBinding(p.stored, result, err)
+		desired, v := desiredBinding(p, result, err)
 		v.failedEstimators = capacities.failures
 		v = v.withLimits(capacities.describeLimits())
 		if s.assumptions.reserve(p.request, p.stored, desired, capacities.assumedAt, s.now()) {

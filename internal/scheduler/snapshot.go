@@ -28,6 +28,12 @@ func (s *snapshot) find(name string) *clusterv1alpha1.Cluster {
 	return nil
 }
 
+// isTerminating reports whether the cluster is known and is being unregistered.
+func (s *snapshot) isTerminating(name string) bool {
+	cluster := s.find(name)
+	return cluster != nil && cluster.DeletionTimestamp != nil
+}
+
 func (s *snapshot) index(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.clusters, name, func(cluster *clusterv1alpha1.Cluster, name string) int {
 		return cmp.Compare(cluster.Name, name)

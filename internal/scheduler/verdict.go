@@ -14,6 +14,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/failover"
+	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
@@ -64,13 +66,10 @@ type verdict struct {
 // status, and to the verdict to report. A result that differs only in the order of the clusters is
 // not a change. The targets can change even if scheduling failed, because terminating clusters are
 // always removed.
-func desiredBinding(stored binding.Object, result placement.Result, err error) (binding.Object, verdict) {
-	desired := binding.ShallowCopy(stored)
+func desiredBinding(p pass, result placement.Result, err error) (binding.Object, verdict) {
+	stored, desired := p.stored, withTargets(p, result)
 	v := newVerdict(err)
 	v.affinityGroup, v.failedGroups, v.isPlaced = result.AffinityName, result.FailedGroups, err == nil
-	if !sameTargets(stored.BindingSpec().Clusters, result.Clusters) {
-		desired.BindingSpec().Clusters = slices.Clip(result.Clusters)
-	}
 	var fit *placement.FitError
 	switch {
 	case err == nil:
@@ -87,7 +86,7 @@ func desiredBinding(stored binding.Object, result placement.Result, err error) (
 		return stored, newVerdict(encodingErr)
 	}
 	if appliedPlacement(stored) != applied {
-		annotations := maps.Clone(stored.GetAnnotations())
+		annotations := maps.Clone(desired.GetAnnotations())
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
@@ -95,6 +94,42 @@ func desiredBinding(stored binding.Object, result placement.Result, err error) (
 		desired.SetAnnotations(annotations)
 	}
 	return desired, v
+}
+
+// withTargets returns the binding with the targets of a result. Clusters that a change of the
+// placement removes lose their copies at once. Other clusters keep them until their replacement is
+// healthy.
+func withTargets(p pass, result placement.Result) binding.Object {
+	desired := binding.ShallowCopy(p.stored)
+	spec := desired.BindingSpec()
+	before := spec.Clusters
+	if sameTargets(before, result.Clusters) {
+		return desired
+	}
+	if result.PlacementChanged {
+		spec.Clusters = slices.Clip(result.Clusters)
+	} else {
+		failover.Move(spec, slices.Clip(result.Clusters), p.snapshot.isTerminating, p.started)
+	}
+	binding.RecordDepartures(desired, departedClusters(p, before, desired, result.PlacementChanged), p.started)
+	return desired
+}
+
+// departedClusters returns the clusters that lose their copies at once because a user changed the
+// placement or the replicas. A change of a Cluster that excludes the workload is no change by a user
+// of the workload.
+func departedClusters(p pass, before []workv1alpha2.TargetCluster, desired binding.Object, placementChanged bool) []string {
+	expected := binding.ExpectedClusters(desired.BindingSpec())
+	var departed []string
+	for _, target := range before {
+		cluster := p.snapshot.find(target.Name)
+		if expected.Has(target.Name) || cluster == nil || cluster.DeletionTimestamp != nil ||
+			!placementChanged && guard.IsUnmatched(cluster, desired.BindingSpec(), desired.BindingStatus()) {
+			continue
+		}
+		departed = append(departed, target.Name)
+	}
+	return departed
 }
 
 // newVerdict converts an error of placement.Schedule, or nil, to a verdict.

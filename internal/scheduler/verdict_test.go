@@ -51,7 +51,7 @@ func runPass(t *testing.T, stored binding.Object, now metav1.Time, clusters ...*
 			Spec: stored.BindingSpec(), Status: stored.BindingStatus(), AppliedPlacement: appliedPlacement(stored), Clusters: w.snapshot().clusters,
 		})
 		var desired binding.Object
-		desired, v = desiredBinding(stored, result, err)
+		desired, v = desiredBinding(pass{stored: stored, snapshot: w.snapshot(), started: now.Time}, result, err)
 		placed = storedAfterWrite(t, stored, desired)
 	case placement.ActionObserve:
 		v = unchangedVerdict(stored)
@@ -210,7 +210,7 @@ func TestRejectedWrites(t *testing.T) {
 
 func TestErrorsKeepTargets(t *testing.T) {
 	bound := newBinding(func(bound *workv1alpha2.ResourceBinding) { bound.Spec.Clusters = targets("member1") })
-	desired, v := desiredBinding(bound, placement.Result{Clusters: targets("member1")}, &placement.UnschedulableError{})
+	desired, v := desiredBinding(pass{stored: bound, snapshot: &snapshot{}}, placement.Result{Clusters: targets("member1")}, &placement.UnschedulableError{})
 	if diff := cmp.Diff(binding.Object(bound), desired); diff != "" {
 		t.Errorf("a failure changes the binding:\n%s", diff)
 	}

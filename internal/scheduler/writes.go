@@ -18,21 +18,37 @@ import (
 // because other clients also write this status.
 const maxStatusAttempts = 4
 
-// writeTargets writes the targets and the applied placement if they differ, and reports whether they
-// differ. The scheduler changes nothing else, so the patch is not computed from whole bindings.
+// writeTargets writes the targets, the evictions of the clusters that lose their copy, and the
+// annotations of the scheduler if they differ, and reports whether they differ. The scheduler
+// changes nothing else, so the patch is not computed from whole bindings.
 func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Object) (changed bool, err error) {
-	var changes patch.Changes
-	if applied := appliedPlacement(after); applied != appliedPlacement(before) {
-		changes.Annotations = map[string]any{policyv1alpha1.AppliedPlacementAnnotation: applied}
-	}
-	targets := after.BindingSpec().Clusters
-	if !slices.EqualFunc(before.BindingSpec().Clusters, targets, equalTargets) {
-		changes.Spec = map[string]any{"clusters": nil}
-		if len(targets) > 0 {
-			changes.Spec["clusters"] = targets
+	changes := patch.Changes{Annotations: map[string]any{}, Spec: map[string]any{}}
+	for _, name := range []string{policyv1alpha1.AppliedPlacementAnnotation, workv1alpha2.DepartedClustersAnnotation} {
+		text, isSet := after.GetAnnotations()[name]
+		if text == before.GetAnnotations()[name] {
+			continue
+		}
+		changes.Annotations[name] = nil
+		if isSet {
+			changes.Annotations[name] = text
 		}
 	}
+	older, newer := before.BindingSpec(), after.BindingSpec()
+	if !slices.EqualFunc(older.Clusters, newer.Clusters, equalTargets) {
+		setList(changes.Spec, "clusters", newer.Clusters)
+	}
+	if !patch.Equal(older.GracefulEvictionTasks, newer.GracefulEvictionTasks) {
+		setList(changes.Spec, "gracefulEvictionTasks", newer.GracefulEvictionTasks)
+	}
 	return patch.Apply(ctx, s.karmada, after, changes)
+}
+
+// setList sets a field to the list, or removes the field if the list is empty.
+func setList[T any](fields map[string]any, name string, list []T) {
+	fields[name] = nil
+	if len(list) > 0 {
+		fields[name] = list
+	}
 }
 
 func appliedPlacement(bound binding.Object) string {

@@ -90,17 +90,21 @@ const (
 	// WorkSuspendDispatchingReason: the delivery is suspended.
 	WorkSuspendDispatchingReason = "SuspendDispatching"
 
-	// WorkMassDeletionStoppedReason: the deletion is part of a mass deletion without a known
-	// reason.
-	WorkMassDeletionStoppedReason = "MassDeletionStopped"
+	// WorkSuspendedReason: the binding no longer requires the Work in the cluster, and the
+	// dispatching to the cluster is suspended.
+	WorkSuspendedReason = "DispatchingSuspended"
+
+	// WorkNotReplacedReason: no change by a user explains the deletion, and no healthy copies in
+	// other clusters replace the copy.
+	WorkNotReplacedReason = "NotReplaced"
+
+	// WorkDeletionBudgetExceededReason: more templates lose their last copy than the deletion budget
+	// allows.
+	WorkDeletionBudgetExceededReason = "DeletionBudgetExceeded"
 
 	// WorkRestoreNotConfirmedReason: the control plane is restored from a backup, and no user has
 	// confirmed the restore yet.
 	WorkRestoreNotConfirmedReason = "RestoreNotConfirmed"
-
-	// WorkFleetDeletionStoppedReason: the deletion is one of many in many clusters without
-	// a known reason.
-	WorkFleetDeletionStoppedReason = "FleetDeletionStopped"
 
 	// WorkClusterChangedReason: the cluster no longer matches the placements of many
 	// workloads since its labels, provider, region or zones changed.
@@ -130,6 +134,18 @@ const (
 // ConfirmDeletionsAnnotation on a Cluster confirms held deletions that began before the
 // time in its value, in RFC 3339 format.
 const ConfirmDeletionsAnnotation = "work.karmada.io/confirm-deletions"
+
+// HeldDeletionAnnotation on a Work holds the decision of a user about the held deletion of the Work:
+// ConfirmHeldDeletion or RejectHeldDeletion, a slash, and the UID of the Work.
+const (
+	HeldDeletionAnnotation = "work.karmada.io/held-deletion"
+
+	// ConfirmHeldDeletion deletes the objects of the Work.
+	ConfirmHeldDeletion = "confirm"
+
+	// RejectHeldDeletion releases the Work and keeps its objects in the cluster.
+	RejectHeldDeletion = "reject"
+)
 
 // DeletionVerdictsAnnotation on an execution namespace means that the control plane decides
 // about deletions: an agent deletes the objects of a deleted Work only if the Work has the
@@ -183,12 +199,8 @@ const (
 	// another client in the cluster changes an object back each time it is repaired.
 	EventReasonDriftContested = "DriftContested"
 
-	// EventReasonMassDeletionStopped, of type Warning, on the Cluster: deletions in the cluster are
-	// part of a mass deletion without a known reason, and are held.
-	EventReasonMassDeletionStopped = "MassDeletionStopped"
-
-	// EventReasonDeletionHeld, of type Warning, on the Work: the deletion of the objects of the
-	// Work is held, as the condition DeletionHeld explains.
+	// EventReasonDeletionHeld, of type Warning, on the Work or the Cluster: deletions are held, as
+	// the condition DeletionHeld of each Work explains.
 	EventReasonDeletionHeld = "DeletionHeld"
 
 	// EventReasonDeletionAbandoned, of type Warning, on the Cluster: the objects of a deleted Work

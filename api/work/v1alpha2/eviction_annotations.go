@@ -1,5 +1,10 @@
 package v1alpha2
 
+// DepartedClustersAnnotation on a binding holds a JSON object with the clusters that the binding
+// left because a user changed the placement or because an eviction ended. It maps the name of each
+// cluster to the time of its departure, which explains the deletion of the copies there.
+const DepartedClustersAnnotation = "work.karmada.io/departed-clusters"
+
 // UnhealthySinceAnnotation on a binding holds a JSON object with the time since which the
 // application is unhealthy, by cluster. Only bindings with an application failover have it,
 // and only while the application is unhealthy in some cluster.

@@ -171,6 +171,16 @@ const (
 	FullyAppliedFailedMessage = "Failed to apply all works, see status.aggregatedStatus for details"
 )
 
+// The condition about copies that a suspension keeps.
+const (
+	// DeletionSuspended means that the binding no longer needs objects in some clusters, but these
+	// objects stay because the dispatching to the clusters is suspended.
+	DeletionSuspended = "DeletionSuspended"
+
+	// DeletionSuspendedReason is the reason for DeletionSuspended.
+	DeletionSuspendedReason = "DispatchingSuspended"
+)
+
 // Reasons and producers of eviction tasks.
 const (
 	// EvictionReasonTaintUntolerated: the cluster has a NoExecute taint that the
@@ -180,6 +190,13 @@ const (
 	// EvictionReasonApplicationFailure: the application was unhealthy for too
 	// long.
 	EvictionReasonApplicationFailure = "ApplicationFailure"
+
+	// EvictionReasonRescheduled means that the scheduler moved the workload to other clusters.
+	EvictionReasonRescheduled = "Rescheduled"
+
+	// EvictionProducerScheduler is the producer of evictions because the scheduler moved a workload
+	// to other clusters. The scheduler may choose the cluster of such an eviction again.
+	EvictionProducerScheduler = "Scheduler"
 
 	// EvictionProducerTaintManager is the producer of evictions because of taints.
 	EvictionProducerTaintManager = "TaintManager"

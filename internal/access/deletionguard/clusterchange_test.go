@@ -1,7 +1,6 @@
 package deletionguard
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -68,19 +67,55 @@ func TestClusterChangeHoldsMassDeletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			works, stored := newDeletedWorks(20, hold)
-			for i := range 200 {
-				other := newDeletedWork(fmt.Sprintf("other%03d", i))
-				other.DeletionTimestamp, other.Finalizers = nil, nil
-				stored = append(stored, other)
-			}
 			w := newGuardFixture(t, stored...)
 			w.now = func() time.Time { return noon.Add(gatherPeriod) }
-			w.changes.record(newBinding("unrelated"), "")
+			for _, karmadaWork := range works {
+				karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon.Add(gatherPeriod)}
+				if _, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true); err != nil {
+					t.Fatal(err)
+				}
+				karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon}
+			}
 			for _, karmadaWork := range works {
 				decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
 				if err != nil || decision.Verdict != guard.Hold || decision.Reason != guard.ReasonClusterChanged {
 					t.Fatalf("%s: verdict %v, reason %v, %v", karmadaWork.Name, decision.Verdict, decision.Reason, err)
 				}
+			}
+		})
+	}
+}
+
+// A binding that lost its label in one cluster runs in others. These copies are no reason to delete
+// the copies in the changed cluster, but a recorded departure is.
+func TestClusterChangeWithExplanations(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		want   guard.Verdict
+	}{
+		"healthy copies in another cluster": {func(bound *workv1alpha2.ResourceBinding) {
+			bound.Spec.Clusters, bound.Status.AggregatedStatus = healthyBinding("web", "m2").Spec.Clusters, healthyBinding("web", "m2").Status.AggregatedStatus
+		}, guard.Hold},
+		"a recorded departure": {departedFrom("m1", noon), guard.Delete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			works, stored := newDeletedWorks(20, func(name string) []client.Object {
+				bound := bindingWithLabelSelector(name).(*workv1alpha2.ResourceBinding)
+				test.change(bound)
+				return []client.Object{bound}
+			})
+			w := newGuardFixture(t, stored...)
+			var last Decision
+			for _, karmadaWork := range append(works, works...) {
+				karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon.Add(-gatherPeriod)}
+				decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = decision
+			}
+			if last.Verdict != test.want {
+				t.Errorf("verdict %d, reason %d", last.Verdict, last.Reason)
 			}
 		})
 	}

@@ -1,23 +1,20 @@
 // Package deletionguard answers "may the objects of this Work be deleted in the member?" for all
 // controllers of a control plane. It collects the evidence for the deletion of a Work and passes
-// the evidence to internal/domain/guard, which decides. A deletion is unexplained if no fact in its
-// evidence shows why the objects should be deleted.
+// the evidence to internal/domain/guard, which decides.
 //
-// Invariants: every decision on a deletion comes from Guard.Decide. A read that fails is no
-// evidence. Evidence comes from caches. If a cache can only show that an object is missing, the
-// package asks the API server.
+// Invariants: every decision on a deletion comes from Guard.Decide. All evidence is in stored
+// objects, so that a restart loses no explanation. A read that fails is no evidence. Evidence comes
+// from caches. If a cache can only show that an object is missing, the package asks the API server.
 package deletionguard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -33,8 +30,6 @@ import (
 type Options struct {
 	// Karmada reads from caches. APIReader reads from the API server.
 	Karmada, APIReader client.Reader
-	// Cache provides the watches of bindings and clusters.
-	Cache cache.Cache
 	// Discovery is the discovery of the control plane.
 	Discovery kinds.Discovery
 	// Reports writes the conditions of Works. Events writes the events of Works and Clusters.
@@ -53,35 +48,30 @@ type Options struct {
 type Guard struct {
 	evidenceCollector
 	limits  guard.Limits
-	counts  *deletionCounts
+	recent  *recentDeletions
 	held    *heldDeletions
 	reports *statuswriter.Writer
 	events  *loop.Events
-	cache   cache.Cache
-	now     func() time.Time
 	// readEpoch is nil for a control plane without epochs.
 	readEpoch EpochReader
 
-	watchOnce sync.Once
-	watchErr  error
+	mu sync.Mutex
+	// settledWorks are the Works that need no further decision, although the cache may still return
+	// them.
+	settledWorks map[types.NamespacedName]types.UID
 }
 
 // New returns a Guard without any recorded deletions.
 func New(o Options) (*Guard, error) {
-	stopped, err := newHeldDeletions(o.Registry)
+	held, err := newHeldDeletions(o.Registry)
 	if err != nil {
 		return nil, err
 	}
 	return &Guard{
-		evidenceCollector: evidenceCollector{karmadaCache: o.Karmada, apiReader: o.APIReader, discovery: o.Discovery, changes: newChangeTracker(o.Now), outages: newOutageTracker(o.Now), proofs: newProofCache(), now: o.Now},
-		limits:            o.Limits, counts: newDeletionCounts(), held: stopped, reports: o.Reports, events: o.Events, cache: o.Cache, now: o.Now, readEpoch: o.ReadEpoch,
+		evidenceCollector: evidenceCollector{karmadaCache: o.Karmada, apiReader: o.APIReader, discovery: o.Discovery, proofs: newProofCache(), now: o.Now},
+		limits:            o.Limits, recent: newRecentDeletions(), held: held, reports: o.Reports, events: o.Events, readEpoch: o.ReadEpoch,
+		settledWorks: map[types.NamespacedName]types.UID{},
 	}, nil
-}
-
-// Watch starts the watches of bindings and clusters. Later calls do nothing.
-func (g *Guard) Watch(ctx context.Context) error {
-	g.watchOnce.Do(func() { g.watchErr = errors.Join(g.changes.watch(ctx, g.cache), g.outages.watch(ctx, g.cache)) })
-	return g.watchErr
 }
 
 // Decision is the verdict on a deletion and the evidence for it.
@@ -93,8 +83,6 @@ type Decision struct {
 	// RetryAfter is the delay before the next decision if other deletions must be counted first,
 	// else 0.
 	RetryAfter time.Duration
-	// losses are the unexplained deletions of all clusters.
-	losses clusterLosses
 	// epoch is the epoch of the control plane at the time of the decision.
 	epoch epoch.Epoch
 }
@@ -126,35 +114,41 @@ func (g *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, ka
 	if err = g.recordEpoch(ctx, &decision); err != nil {
 		return decision, err
 	}
-	decision.Evidence.AlreadyAllowed = decision.epoch.Permits(karmadaWork) || g.counts.isSettled(karmadaWork)
-	var scale guard.Bursts
-	if reachable && decision.Evidence.Owner == guard.OwnerDropsWork && guard.IsUnexplained(decision.Evidence) {
-		if decision.RetryAfter = g.gatherDelay(karmadaWork, decision.Evidence); decision.RetryAfter > 0 {
-			return decision, nil
-		}
-		if scale, decision.losses, err = g.measureScale(ctx, cluster); err != nil {
-			return decision, err
-		}
-	}
-	decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, g.limits)
+	decision.Evidence.AlreadyAllowed = decision.epoch.Permits(karmadaWork) || g.isSettled(karmadaWork)
+	decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, guard.Counts{}, g.limits)
 	if decision.Verdict == guard.ReadTemplate && reachable {
 		decision.Evidence.Template = g.proveTemplate(ctx, karmadaWork)
-		decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, g.limits)
+		decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, guard.Counts{}, g.limits)
+	}
+	if decision.Verdict == guard.Delete && reachable {
+		var counts guard.Counts
+		counts, decision.RetryAfter = g.countDeletion(cluster.Name, karmadaWork, decision.Evidence)
+		decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, counts, g.limits)
 	}
 	return decision, nil
 }
 
 // gatherPeriod is the maximum expected time between the first and the last deletion that one change
-// of a Cluster causes.
+// causes.
 const gatherPeriod = 5 * time.Second
 
-// gatherDelay returns how long to wait until all deletions that the same change of the Cluster
-// caused can be counted.
-func (g *Guard) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) time.Duration {
-	if !facts.Unmatched || facts.RestoreUnconfirmed || facts.Confirmed || facts.AlreadyAllowed {
-		return 0
+// countDeletion records a deletion to which limits apply, and returns the recent deletions. It also
+// returns how long to wait until all deletions that the same change caused are recorded.
+func (g *Guard) countDeletion(cluster string, karmadaWork *workv1alpha1.Work, facts guard.Facts) (guard.Counts, time.Duration) {
+	changedCluster, budget := g.limits.Applicable(facts)
+	if !changedCluster && !budget {
+		return guard.Counts{}, 0
 	}
-	return max(0, karmadaWork.DeletionTimestamp.Add(gatherPeriod).Sub(g.now()))
+	now, counts := g.now(), guard.Counts{}
+	if changedCluster {
+		counts.ChangedCluster = g.recent.add(deletionGroup{cluster: cluster}, karmadaWork.Namespace+"/"+karmadaWork.Name, now)
+	}
+	if budget {
+		namespace, template := templateOf(karmadaWork)
+		counts.Namespace = g.recent.add(deletionGroup{namespace: namespace}, template, now)
+		counts.Fleet = g.recent.add(deletionGroup{}, template, now)
+	}
+	return counts, max(0, karmadaWork.DeletionTimestamp.Add(gatherPeriod).Sub(now))
 }
 
 // CountHeld adds a Work to the metric of held deletions. It is for a Work whose deletion was
@@ -165,29 +159,44 @@ func (g *Guard) CountHeld(cluster string, karmadaWork *workv1alpha1.Work, reason
 }
 
 // MarkSettled records that a Work needs no further decision: its objects were deleted or are about
-// to be deleted, or the Work and its objects were released. Later calls for the same Work do
-// nothing.
-func (g *Guard) MarkSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision) {
-	g.held.remove(client.ObjectKeyFromObject(karmadaWork))
-	g.counts.markSettled(cluster, karmadaWork, decision, g.now())
+// to be deleted, or the Work and its objects were released.
+func (g *Guard) MarkSettled(karmadaWork *workv1alpha1.Work) {
+	key := client.ObjectKeyFromObject(karmadaWork)
+	g.held.remove(key)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settledWorks[key] = karmadaWork.UID
+}
+
+func (g *Guard) isSettled(karmadaWork *workv1alpha1.Work) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	uid, ok := g.settledWorks[client.ObjectKeyFromObject(karmadaWork)]
+	return ok && uid == karmadaWork.UID
 }
 
 // StopTrackingWork stops tracking a Work that no longer exists.
 func (g *Guard) StopTrackingWork(key types.NamespacedName) {
 	g.held.remove(key)
-	g.counts.removeWork(key)
+	g.needDecision(key)
+}
+
+// needDecision records that a Work needs a decision again.
+func (g *Guard) needDecision(key types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.settledWorks, key)
 }
 
 // StopTrackingCluster stops tracking a cluster that no longer exists.
 func (g *Guard) StopTrackingCluster(name string) {
 	g.held.removeCluster(name)
-	g.counts.removeCluster(name)
-	g.outages.removeCluster(name)
+	g.recent.remove(deletionGroup{cluster: name})
 }
 
 // AllowHeldEventAgain lets the next held deletion in a cluster record an event again, even for the
 // same reason. Callers call it when the cluster changed.
-func (g *Guard) AllowHeldEventAgain(cluster string) { g.counts.swapAnnouncedReason(cluster, "") }
+func (g *Guard) AllowHeldEventAgain(cluster string) { g.held.swapAnnouncedReason(cluster, "") }
 
 // readError wraps the error of a read that was needed to explain a deletion.
 func readError(subject string, karmadaWork *workv1alpha1.Work, err error) error {

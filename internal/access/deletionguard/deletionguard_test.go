@@ -26,7 +26,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/descheduling"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/statuswriter"
@@ -110,22 +110,6 @@ func readyCluster() *clusterv1alpha1.Cluster {
 	}
 }
 
-// setReady sets the Ready condition of the cluster, at a time relative to noon.
-func (g *guardFixture) setReadyCondition(cluster *clusterv1alpha1.Cluster, status metav1.ConditionStatus, after time.Duration) {
-	g.outages.now = func() time.Time { return noon.Add(after) }
-	cluster.Status.Conditions[0].Status, cluster.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(noon.Add(after))
-	g.outages.recordReadiness(cluster)
-}
-
-// unreachableBetween makes a cluster unreachable between two times relative to noon.
-func unreachableBetween(lost, back time.Duration) func(*guardFixture, *clusterv1alpha1.Cluster) {
-	return func(w *guardFixture, c *clusterv1alpha1.Cluster) {
-		w.setReadyCondition(c, metav1.ConditionTrue, -time.Hour)
-		w.setReadyCondition(c, metav1.ConditionUnknown, lost)
-		w.setReadyCondition(c, metav1.ConditionTrue, back)
-	}
-}
-
 // templateObject returns a claimed ConfigMap.
 func templateObject(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
@@ -147,11 +131,34 @@ func newBinding(name string, clusters ...string) *workv1alpha2.ResourceBinding {
 	return bound
 }
 
+// healthyBinding returns a binding whose clusters report the object as healthy.
+func healthyBinding(name string, clusters ...string) *workv1alpha2.ResourceBinding {
+	bound := newBinding(name, clusters...)
+	for _, cluster := range clusters {
+		bound.Status.AggregatedStatus = append(bound.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Health: workv1alpha2.ResourceHealthy})
+	}
+	return bound
+}
+
+// suspendedBinding returns a healthy binding that suspends the dispatching to all clusters.
+func suspendedBinding(name string, clusters ...string) *workv1alpha2.ResourceBinding {
+	bound := healthyBinding(name, clusters...)
+	bound.Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}
+	return bound
+}
+
+// deliveredWork returns a Work that is being deleted and whose objects were applied.
+func deliveredWork(name string) *workv1alpha1.Work {
+	karmadaWork := newDeletedWork(name)
+	karmadaWork.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue}}
+	return karmadaWork
+}
+
 // newDeletedWork returns the Work of a template. The Work is being deleted.
 func newDeletedWork(name string) *workv1alpha1.Work {
 	deleted := metav1.NewTime(noon)
 	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "karmada-es-m1", Name: name, UID: types.UID("work-" + name), DeletionTimestamp: &deleted,
+		Namespace: "karmada-es-m1", Name: name, UID: types.UID("work-" + name), DeletionTimestamp: &deleted, CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour)),
 		Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 		Labels:     map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "binding-" + name},
 		Annotations: map[string]string{
@@ -217,8 +224,20 @@ func TestEvidenceForDeletion(t *testing.T) {
 				bound.Spec.Resource.UID = "uid-next"
 				return bound
 			}()}, want: guard.Delete},
-		"a Work that the scheduler moved": {
-			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m2")}, want: guard.Delete},
+		"a Work whose binding has another cluster that is not known to be healthy": {
+			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m2")}, want: guard.Hold},
+		"a Work whose binding has another, healthy cluster": {
+			karmadaWork: newDeletedWork("a"), stored: []client.Object{healthyBinding("a", "m2")}, want: guard.Delete},
+		"a Work whose binding suspends the dispatching to the cluster": {
+			karmadaWork: deliveredWork("a"), stored: []client.Object{suspendedBinding("a", "m2")}, want: guard.Hold},
+		"a Work whose suspended binding is being deleted": {
+			karmadaWork: deliveredWork("a"), stored: []client.Object{func() client.Object {
+				bound := suspendedBinding("a", "m1")
+				bound.DeletionTimestamp, bound.Finalizers = &metav1.Time{Time: noon}, []string{workv1alpha2.BindingControllerFinalizer}
+				return bound
+			}()}, want: guard.Hold},
+		"a Work that was never delivered, of a suspended binding": {
+			karmadaWork: newDeletedWork("a"), stored: []client.Object{suspendedBinding("a", "m2")}, want: guard.Delete},
 		"a Work without its binding": {karmadaWork: newDeletedWork("a"), want: guard.Delete},
 		"a Namespace that exists": {
 			karmadaWork: newNamespaceWork("ns"), stored: []client.Object{namespaceObject(asIs)}, want: guard.HandOver},
@@ -288,33 +307,12 @@ func attachedBinding(change func(dependent *workv1alpha2.ResourceBinding)) func(
 	}
 }
 
-// withRecordedChanges records a change of the binding of each Work that newDeletedWorks returns. If
-// a prefix is given, it records a change of the binding whose name has this prefix, such as a
-// dependent.
-func withRecordedChanges(number int, cluster string, prefix ...string) func(*guardFixture, *clusterv1alpha1.Cluster) {
-	return func(w *guardFixture, _ *clusterv1alpha1.Cluster) {
-		for i := range number {
-			w.changes.record(newBinding(fmt.Sprintf("%sc%02d", strings.Join(prefix, ""), i)), cluster)
-		}
-	}
+// departedFrom returns the change of a binding that records a departure from a cluster.
+func departedFrom(cluster string, at time.Time) func(*workv1alpha2.ResourceBinding) {
+	return func(bound *workv1alpha2.ResourceBinding) { binding.RecordDepartures(bound, []string{cluster}, at) }
 }
 
-// descheduledFrom returns the change of a binding that lost all its replicas in the cluster, and
-// that the scheduler then moved to cluster m3.
-func descheduledFrom(t *testing.T, cluster string, at time.Time) func(*workv1alpha2.ResourceBinding) {
-	return func(bound *workv1alpha2.ResourceBinding) {
-		bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: cluster, Replicas: 2}}
-		after, err := descheduling.Apply(bound, []descheduling.Removal{{Cluster: cluster, Replicas: 2}}, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bound.Annotations = after.GetAnnotations()
-		bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m3", Replicas: 2}}
-	}
-}
-
-func TestMassDeletionNeedsExplanation(t *testing.T) {
-	const number = 30
+func TestDeletionNeedsExplanation(t *testing.T) {
 	dropped := func(change func(*workv1alpha2.ResourceBinding)) func(string) []client.Object {
 		return func(name string) []client.Object {
 			bound := newBinding(name)
@@ -323,40 +321,25 @@ func TestMassDeletionNeedsExplanation(t *testing.T) {
 		}
 	}
 	asIs := func(*workv1alpha2.ResourceBinding) {}
-	elsewhere := func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2"}} }
 	tests := map[string]struct {
 		hold   func(name string) []client.Object
 		before func(*guardFixture, *clusterv1alpha1.Cluster)
 		broken string
 		want   guard.Verdict
 	}{
-		"the placement is unchanged": {hold: dropped(asIs), want: guard.Hold},
+		"the clusters of the binding were removed": {hold: dropped(asIs), want: guard.Hold},
+		"the workload is scaled to 0": {hold: dropped(func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided}
+			b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{}
+		}), want: guard.Delete},
 		"the placement excludes the cluster now": {hold: dropped(func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
 		}), want: guard.Delete},
-		"users changed the placements recently": {
-			hold: dropped(asIs), want: guard.Delete, before: withRecordedChanges(number, "")},
-		"evictions from the cluster ended recently": {
-			hold: dropped(asIs), want: guard.Delete, before: withRecordedChanges(number, "m1")},
-		"evictions from another cluster ended recently": {
-			hold: dropped(asIs), want: guard.Hold, before: withRecordedChanges(number, "m2")},
-		"the descheduler removed all replicas from the cluster recently": {hold: dropped(descheduledFrom(t, "m1", noon.Add(-time.Minute))), want: guard.Delete},
-		"the descheduler removed all replicas from another cluster":      {hold: dropped(descheduledFrom(t, "m2", noon.Add(-time.Minute))), want: guard.Hold},
-		"the descheduler removed all replicas from the cluster long ago": {hold: dropped(descheduledFrom(t, "m1", noon.Add(-time.Hour))), want: guard.Hold},
-		"attached, and the descheduler removed all replicas of the dependent": {
-			hold: attachedBinding(descheduledFrom(t, "m1", noon.Add(-time.Minute))), want: guard.Delete},
-		"attached, and a user changed an unrelated placement in the namespace": {
-			hold: attachedBinding(asIs), want: guard.Hold, before: func(w *guardFixture, _ *clusterv1alpha1.Cluster) {
-				w.changes.record(newBinding("unrelated"), "")
-			}},
-		"attached, and a user changed the placement of the dependent": {
-			hold: attachedBinding(asIs), want: guard.Delete, before: withRecordedChanges(number, "", "web-")},
-		"attached, and the eviction of the dependent from the cluster ended": {
-			hold: attachedBinding(asIs), want: guard.Delete, before: withRecordedChanges(number, "m1", "web-")},
-		"attached, and the eviction of the dependent from another cluster ended": {
-			hold: attachedBinding(asIs), want: guard.Hold, before: withRecordedChanges(number, "m2", "web-")},
-		"the placement was removed recently": {
-			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = nil }), want: guard.Delete, before: withRecordedChanges(number, "")},
+		"a departure from the cluster is recorded":                  {hold: dropped(departedFrom("m1", noon)), want: guard.Delete},
+		"a departure from another cluster is recorded":              {hold: dropped(departedFrom("m2", noon)), want: guard.Hold},
+		"a departure is older than the Work":                        {hold: dropped(departedFrom("m1", noon.Add(-2*time.Hour))), want: guard.Hold},
+		"attached, and the dependent departed from the cluster":     {hold: attachedBinding(departedFrom("m1", noon)), want: guard.Delete},
+		"attached, and the dependent departed from another cluster": {hold: attachedBinding(departedFrom("m2", noon)), want: guard.Hold},
 		"attached, and the placement of the dependent excludes the cluster now": {
 			hold: attachedBinding(func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
@@ -367,21 +350,7 @@ func TestMassDeletionNeedsExplanation(t *testing.T) {
 				b.Spec.Placement = nil
 				b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "missing"}}
 			}), want: guard.Hold},
-		"moved to another cluster during an outage": {
-			hold: dropped(elsewhere), before: unreachableBetween(-time.Minute, time.Minute), want: guard.Delete},
-		"not assigned anywhere after an outage": {
-			hold: dropped(asIs), before: unreachableBetween(-time.Minute, time.Minute), want: guard.Hold},
-		"moved to another cluster during an outage that has not ended": {
-			hold: dropped(elsewhere), want: guard.Delete, before: func(w *guardFixture, c *clusterv1alpha1.Cluster) {
-				w.setReadyCondition(c, metav1.ConditionFalse, -time.Minute)
-			}},
-		"the outage began after the deletion": {
-			hold: dropped(elsewhere), before: unreachableBetween(time.Minute, 2*time.Minute), want: guard.Hold},
-		"the cluster is ready again, and the begin of the outage is unknown": {
-			hold: dropped(elsewhere), want: guard.Hold, before: func(w *guardFixture, c *clusterv1alpha1.Cluster) {
-				w.setReadyCondition(c, metav1.ConditionTrue, time.Minute)
-			}},
-		"a user confirmed the deletions": {
+		"a user confirmed the deletion": {
 			hold: dropped(asIs), want: guard.Delete, before: func(_ *guardFixture, c *clusterv1alpha1.Cluster) {
 				c.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: noon.Format(time.RFC3339)}
 			}},
@@ -389,10 +358,10 @@ func TestMassDeletionNeedsExplanation(t *testing.T) {
 			hold: dropped(asIs), want: guard.Hold, before: func(_ *guardFixture, c *clusterv1alpha1.Cluster) {
 				c.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: noon.Add(-time.Minute).Format(time.RFC3339)}
 			}},
-		"the templates are deleted": {hold: func(string) []client.Object { return nil }, want: guard.Delete},
-		"the templates exist without their bindings": {
+		"the template is deleted": {hold: func(string) []client.Object { return nil }, want: guard.Delete},
+		"the template exists without its binding": {
 			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Hold},
-		"the templates exist in a namespace in deletion": {
+		"the template exists in a namespace in deletion": {
 			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Delete,
 			before: func(w *guardFixture, _ *clusterv1alpha1.Cluster) {
 				ending := namespaceObject(func(n *corev1.Namespace) { n.Finalizers = []string{"example.io/wait"} })
@@ -400,157 +369,40 @@ func TestMassDeletionNeedsExplanation(t *testing.T) {
 					t.Error(err)
 				}
 			}},
-		"the templates exist in a namespace that exists": {
+		"the template exists in a namespace that exists": {
 			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Hold,
 			before: func(w *guardFixture, _ *clusterv1alpha1.Cluster) {
 				if err := w.store.Create(t.Context(), namespaceObject(func(*corev1.Namespace) {})); err != nil {
 					t.Error(err)
 				}
 			}},
-		"the templates exist and no policy claims them": {
+		"the template exists and no policy claims it": {
 			hold: func(name string) []client.Object {
 				template := templateObject(name)
 				template.Labels = nil
 				return []client.Object{template}
 			}, want: guard.Delete},
-		"other templates have the same names": {
+		"another template has the same name": {
 			hold: func(name string) []client.Object {
 				template := templateObject(name)
 				template.UID = "next"
 				return []client.Object{template}
 			}, want: guard.Delete},
-		"the templates cannot be read": {
+		"the template cannot be read": {
 			hold: func(string) []client.Object { return nil }, broken: "*v1.PartialObjectMetadata", want: guard.Hold},
-		"the control plane does not serve their kind": {
+		"the control plane does not serve its kind": {
 			hold: func(string) []client.Object { return nil }, want: guard.Hold,
 			before: func(w *guardFixture, _ *clusterv1alpha1.Cluster) { w.isKindUnserved = true }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			works, stored := newDeletedWorks(number, test.hold)
-			w, cluster := newGuardFixture(t, stored...), readyCluster()
+			w, cluster := newGuardFixture(t, test.hold("a")...), readyCluster()
 			w.unreadableType = test.broken
 			if test.before != nil {
 				test.before(w, cluster)
 			}
-			for _, karmadaWork := range works {
-				got, err := w.decide(t, cluster, karmadaWork)
-				if err != nil || got != test.want {
-					t.Fatalf("%s: verdict %d, want %d, error %v", karmadaWork.Name, got, test.want, err)
-				}
-			}
-		})
-	}
-}
-
-// TestMassDeletionStaysHeldAfterOutage makes a cluster unreachable for a minute, several hours
-// after deletions in this cluster were held.
-func TestMassDeletionStaysHeldAfterOutage(t *testing.T) {
-	works, stored := newDeletedWorks(30, func(name string) []client.Object { return []client.Object{newBinding(name, "m2")} })
-	w, cluster := newGuardFixture(t, stored...), readyCluster()
-	w.outages.recordReadiness(cluster)
-	for _, lost := range []time.Duration{0, 2 * time.Hour} {
-		if lost > 0 {
-			w.setReadyCondition(cluster, metav1.ConditionFalse, lost)
-			w.setReadyCondition(cluster, metav1.ConditionTrue, lost+time.Minute)
-		}
-		for _, karmadaWork := range works {
-			if got, err := w.decide(t, cluster, karmadaWork); err != nil || got != guard.Hold {
-				t.Fatalf("outage after %s: verdict %d on %s, error %v", lost, got, karmadaWork.Name, err)
-			}
-		}
-	}
-}
-
-func TestBurstIncludesFinishedDeletions(t *testing.T) {
-	works, stored := newDeletedWorks(2, func(name string) []client.Object { return []client.Object{newBinding(name), templateObject(name)} })
-	w, cluster := newGuardFixture(t, stored...), readyCluster()
-	for i := range guard.DefaultLimits().Cluster.MinDeletions {
-		w.MarkSettled(cluster.Name, newDeletedWork(fmt.Sprintf("done-%d", i)), Decision{Evidence: guard.Facts{Owner: guard.OwnerDropsWork}})
-	}
-	if got, err := w.decide(t, cluster, works[0]); err != nil || got != guard.Hold {
-		t.Errorf("verdict %d, error %v", got, err)
-	}
-	w.StopTrackingCluster(cluster.Name)
-	if got, err := w.decide(t, cluster, works[0]); err != nil || got != guard.Delete {
-		t.Errorf("in a cluster that joined again: verdict %d, error %v", got, err)
-	}
-}
-
-func TestSequentialDeletionsAreMassDeletion(t *testing.T) {
-	const number = 60
-	w, cluster := newGuardFixture(t), readyCluster()
-	for i := range number {
-		name := fmt.Sprintf("c%02d", i)
-		alive := newDeletedWork(name)
-		alive.DeletionTimestamp = nil
-		for _, object := range []client.Object{alive, newBinding(name)} {
-			if err := w.store.Create(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	deleted := 0
-	for i := range number {
-		karmadaWork := newDeletedWork(fmt.Sprintf("c%02d", i))
-		if err := w.store.Delete(t.Context(), karmadaWork); err != nil {
-			t.Fatal(err)
-		}
-		decision, err := w.Decide(t.Context(), cluster, karmadaWork, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if decision.Verdict == guard.Delete {
-			deleted++
-			w.MarkSettled(cluster.Name, karmadaWork, decision)
-		}
-	}
-	if deleted > number/2+1 {
-		t.Errorf("%d of %d are deleted", deleted, number)
-	}
-}
-
-func TestChangeTrackerRetention(t *testing.T) {
-	now := noon
-	c := newChangeTracker(func() time.Time { return now })
-	c.record(newBinding("a"), "")
-	c.record(newBinding("e"), "m1")
-	now = now.Add(changeRetention)
-	if !c.isExplained(newBinding("a"), "m1") || c.isExplained(newBinding("b"), "m1") {
-		t.Error("the change of one binding is not recorded, or is used for another")
-	}
-	if !c.isExplained(newBinding("e"), "m1") || c.isExplained(newBinding("e"), "m2") {
-		t.Error("the eviction from one cluster is not recorded, or is used for another")
-	}
-	now = now.Add(time.Second)
-	if c.isExplained(newBinding("a"), "m1") || c.isExplained(newBinding("e"), "m1") {
-		t.Error("a change older than the retention is used")
-	}
-	c.record(newBinding("c"), "")
-	if len(c.recordedAt) != 1 {
-		t.Errorf("%d entries are kept", len(c.recordedAt))
-	}
-}
-
-func TestChangeTrackerRecordsUpdate(t *testing.T) {
-	evicted := newBinding("a")
-	evicted.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}
-	moved := newBinding("a")
-	moved.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
-	tests := map[string]struct {
-		older, newer *workv1alpha2.ResourceBinding
-		m1, m2       bool
-	}{
-		"no change that explains it": {newBinding("a"), newBinding("a", "m2"), false, false},
-		"the end of an eviction":     {evicted, newBinding("a"), true, false},
-		"a change of a placement":    {newBinding("a"), moved, true, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := newChangeTracker(func() time.Time { return noon })
-			c.recordUpdate(test.older, test.newer)
-			if m1, m2 := c.isExplained(test.newer, "m1"), c.isExplained(test.newer, "m2"); m1 != test.m1 || m2 != test.m2 {
-				t.Errorf("explains m1 %t, m2 %t; want %t, %t", m1, m2, test.m1, test.m2)
+			if got, err := w.decide(t, cluster, newDeletedWork("a")); err != nil || got != test.want {
+				t.Fatalf("verdict %d, want %d, error %v", got, test.want, err)
 			}
 		})
 	}

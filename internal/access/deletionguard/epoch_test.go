@@ -30,7 +30,7 @@ var (
 
 func TestRestoreHoldsDeletionsUntilConfirmed(t *testing.T) {
 	unread := errors.New("no answer")
-	dropped, wanted := []client.Object{newBinding("web")}, []client.Object{newBinding("web", "m1")}
+	dropped, wanted := []client.Object{healthyBinding("web", "m2")}, []client.Object{newBinding("web", "m1")}
 	left := readyCluster()
 	left.DeletionTimestamp = &metav1.Time{Time: noon}
 	tests := map[string]struct {
@@ -80,16 +80,16 @@ func TestRestoreWritesOneEventPerCluster(t *testing.T) {
 }
 
 // After a user has confirmed a restore, the guard decides again. A deletion that was held only
-// because of the restore must not count as a held mass deletion.
+// because of the restore is not held for the number of deletions.
 func TestRestoreHoldIsNotMassDeletion(t *testing.T) {
-	for reason, want := range map[string]bool{
-		workv1alpha1.WorkMassDeletionStoppedReason: true,
-		workv1alpha1.WorkRestoreNotConfirmedReason: false,
+	for reason, want := range map[string]guard.Reason{
+		workv1alpha1.WorkClusterChangedReason:      guard.ReasonClusterChanged,
+		workv1alpha1.WorkRestoreNotConfirmedReason: guard.NoReason,
 	} {
 		karmadaWork := newDeletedWork("web")
 		karmadaWork.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, Reason: reason}}
 		decision, err := newGuardFixture(t, newBinding("web")).Decide(t.Context(), readyCluster(), karmadaWork, true)
-		if err != nil || decision.Evidence.WasHeld != want || decision.Evidence.Owner != guard.OwnerDropsWork {
+		if err != nil || decision.Evidence.HeldFor != want || decision.Evidence.Owner != guard.OwnerDropsWork {
 			t.Errorf("%s: facts %+v, %v", reason, decision.Evidence, err)
 		}
 	}

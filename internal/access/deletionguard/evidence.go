@@ -16,7 +16,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/descheduling"
+	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
@@ -27,19 +27,15 @@ type evidenceCollector struct {
 	// karmadaCache reads from caches. apiReader reads from the API server.
 	karmadaCache, apiReader client.Reader
 	discovery               kinds.Discovery
-	changes                 *changeTracker
-	outages                 *outageTracker
 	proofs                  *proofCache
 	now                     func() time.Time
 }
 
 // collectEvidence reads the evidence for the deletion of a Work from caches.
 func (e *evidenceCollector) collectEvidence(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Facts, error) {
-	facts := guard.Facts{
-		ClusterUnregistering: cluster.DeletionTimestamp != nil,
-		WasHeld:              work.IsHeldAsMassDeletion(karmadaWork),
-		Confirmed:            guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], karmadaWork.DeletionTimestamp.Time),
-	}
+	facts := guard.Facts{ClusterUnregistering: cluster.DeletionTimestamp != nil, HeldFor: work.HeldFor(karmadaWork)}
+	facts.IsConfirmed, facts.IsRejected = guard.ReadUserDecision(karmadaWork)
+	facts.IsConfirmed = facts.IsConfirmed || guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], karmadaWork.DeletionTimestamp.Time)
 	if facts.ClusterUnregistering {
 		return facts, nil
 	}
@@ -62,7 +58,7 @@ func (e *evidenceCollector) confirmWanted(ctx context.Context, cluster *clusterv
 // Namespace that the Work delivers.
 func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if !work.HasBinding(karmadaWork) {
-		return findNamespaceOwner(ctx, reader, karmadaWork, facts)
+		return e.findNamespaceOwner(ctx, reader, karmadaWork, facts)
 	}
 	facts.Owner = guard.OwnerGone
 	for _, namespaced := range []bool{true, false} {
@@ -72,17 +68,21 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 		}
 		bound := binding.New(namespaced)
 		err := reader.Get(ctx, key, bound, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) || err == nil && bound.GetDeletionTimestamp() != nil {
+		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return readError("binding "+key.String(), karmadaWork, err)
 		}
-		e.recordBinding(bound, cluster, karmadaWork, facts)
+		facts.IsSuspended = facts.IsSuspended || work.IsKeptBySuspension(karmadaWork, bound.BindingSpec())
+		if bound.GetDeletionTimestamp() != nil {
+			continue
+		}
+		recordBinding(bound, cluster, karmadaWork, facts)
 		if facts.Owner == guard.OwnerRequiresWork {
 			return nil
 		}
-		if err := e.recordDependents(ctx, reader, bound, cluster, karmadaWork, facts); err != nil {
+		if err := recordDependents(ctx, reader, bound, cluster, karmadaWork, facts); err != nil {
 			return err
 		}
 	}
@@ -90,33 +90,34 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 }
 
 // recordBinding records what a binding shows about the deletion of one of its Works.
-func (e *evidenceCollector) recordBinding(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
+func recordBinding(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
 	spec := bound.BindingSpec()
 	if binding.ExpectedClusters(spec).Has(cluster.Name) {
 		// A new Work takes over the objects of this Work only if both Works were made from the same
 		// template.
-		if uid := templateUID(karmadaWork); uid != "" && uid == spec.Resource.UID {
+		uid := templateUID(karmadaWork)
+		if uid != "" && uid == spec.Resource.UID {
 			facts.Owner = guard.OwnerRequiresWork
 		}
+		facts.IsRecreated = uid != "" && uid != spec.Resource.UID
 		return
 	}
 	facts.Owner = guard.OwnerDropsWork
-	e.recordExplanations(bound, cluster, karmadaWork, facts)
-	facts.MovedWhileUnreachable = facts.MovedWhileUnreachable || len(binding.TargetClusters(spec)) > 0 && e.outages.wasUnreachableAt(cluster, karmadaWork.DeletionTimestamp.Time)
+	recordExplanations(bound, cluster, karmadaWork, facts)
 }
 
 // recordExplanations records the explanations of a binding for its removal from a cluster.
-func (e *evidenceCollector) recordExplanations(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
-	facts.PlacementChanged = facts.PlacementChanged || e.changes.isExplained(bound, cluster.Name)
+func recordExplanations(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
+	facts.HasDeparted = facts.HasDeparted || binding.HasDeparted(bound, cluster.Name, karmadaWork.CreationTimestamp.Time)
 	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, bound.BindingSpec())
-	facts.Descheduled = facts.Descheduled || descheduling.ExplainsRemoval(bound, cluster.Name, karmadaWork.DeletionTimestamp.Time)
 	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, bound.BindingSpec(), bound.BindingStatus())
+	facts.IsReplaced = facts.IsReplaced || failover.HasHealthyCopies(bound)
 }
 
 // recordDependents adds the evidence of the dependents of an attached binding, which are the
 // bindings that require it. A dependent that is still assigned to the cluster, or that does not
 // exist, is no evidence.
-func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if bound.BindingSpec().Placement != nil {
 		return nil
 	}
@@ -129,14 +130,15 @@ func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.
 		if err != nil {
 			return fmt.Errorf("reading binding %s, which depends on %s: %w", key, bound.GetName(), err)
 		}
-		e.recordExplanations(dependent, cluster, karmadaWork, facts)
+		recordExplanations(dependent, cluster, karmadaWork, facts)
 	}
 	return nil
 }
 
 // findNamespaceOwner records the state of the Namespace that a Work delivers. If a Namespace is
-// deleted in a member, all objects in the Namespace are deleted too.
-func findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+// deleted in a member, all objects in the Namespace are deleted too. A Namespace that is missing in
+// the cache is read from the API server.
+func (e *evidenceCollector) findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	owner := metav1.GetControllerOf(karmadaWork)
 	if owner == nil || owner.Kind != "Namespace" || owner.APIVersion != "v1" {
 		return nil
@@ -144,16 +146,22 @@ func findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion(owner.APIVersion)
 	namespace.SetKind(owner.Kind)
-	err := reader.Get(ctx, types.NamespacedName{Name: owner.Name}, namespace)
+	key := types.NamespacedName{Name: owner.Name}
+	err := reader.Get(ctx, key, namespace)
+	if apierrors.IsNotFound(err) {
+		err = e.apiReader.Get(ctx, key, namespace)
+	}
+	facts.Owner, facts.Template = guard.OwnerGone, guard.TemplateDeleted
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
 	case err != nil:
 		return readError("Namespace "+owner.Name, karmadaWork, err)
-	case namespace.GetUID() != owner.UID, namespace.GetDeletionTimestamp() != nil, tenancy.IsExcludedFromPropagation(namespace):
-		return nil
+	case namespace.GetUID() != owner.UID, namespace.GetDeletionTimestamp() != nil:
+	case tenancy.IsExcludedFromPropagation(namespace):
+		facts.Template = guard.TemplateUnclaimed
+	default:
+		facts.Owner = guard.OwnerRequiresWork
 	}
-	facts.Owner = guard.OwnerRequiresWork
 	return nil
 }
 

@@ -33,19 +33,14 @@ const heldConditionDelay = 5 * time.Second
 // do. It returns an error so that the caller retries.
 func (g *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) error {
 	heldErr := fmt.Errorf("cluster(%s): %w", cluster.Name, ErrDeletionHeld)
-	g.counts.removeWork(client.ObjectKeyFromObject(karmadaWork))
-	mass := isMassDeletion(decision.Reason)
-	if !mass && decision.Reason != guard.ReasonRestoreUnconfirmed && g.now().Sub(karmadaWork.DeletionTimestamp.Time) < heldConditionDelay {
+	g.needDecision(client.ObjectKeyFromObject(karmadaWork))
+	if !isReportedOnCluster(decision.Reason) && g.now().Sub(karmadaWork.DeletionTimestamp.Time) < heldConditionDelay {
 		return heldErr
 	}
 	condition := newHeldCondition(cluster, karmadaWork, decision)
 	g.held.add(cluster.Name, client.ObjectKeyFromObject(karmadaWork), condition.Reason)
 	current := g.reports.Latest(karmadaWork)
 	present := conditions.Get(current.Status.Conditions, condition.Type)
-	if mass && work.IsHeldAsMassDeletion(current) {
-		// The condition that was set first stays, even if its numbers of objects are outdated.
-		condition = *present
-	}
 	if present != nil && present.Status == condition.Status && present.Reason == condition.Reason && present.Message == condition.Message {
 		// This condition is already written, maybe by an earlier process.
 		return heldErr
@@ -58,9 +53,15 @@ func (g *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1
 	return heldErr
 }
 
-// isMassDeletion reports whether a deletion is held because there are too many deletions.
-func isMassDeletion(reason guard.Reason) bool {
-	return reason == guard.ReasonMassDeletion || reason == guard.ReasonClusterChanged || reason == guard.ReasonFleetDeletion
+// isReportedOnCluster reports whether one event on the Cluster covers all deletions that are held
+// for this reason. For any other reason, each Work gets an event.
+func isReportedOnCluster(reason guard.Reason) bool {
+	switch reason {
+	case guard.ReasonClusterChanged, guard.ReasonBudgetExceeded, guard.ReasonRestoreUnconfirmed:
+		return true
+	default:
+		return false
+	}
 }
 
 func newHeldCondition(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) metav1.Condition {
@@ -70,40 +71,15 @@ func newHeldCondition(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha
 	return work.DeletionHeldCondition(karmadaWork, cluster.Name, decision.Reason)
 }
 
-// recordHeldEvent records an event about a held deletion. For a mass deletion or a restore, one
-// event on the Cluster covers all held deletions. For any other reason the event is on the Work.
+// recordHeldEvent records an event about a held deletion, on the Cluster or on the Work.
 func (g *Guard) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision, condition metav1.Condition) {
-	switch decision.Reason {
-	case guard.ReasonMassDeletion, guard.ReasonClusterChanged, guard.ReasonFleetDeletion, guard.ReasonRestoreUnconfirmed:
-		if g.counts.swapAnnouncedReason(cluster.Name, condition.Reason) == condition.Reason {
-			return
-		}
-		message := condition.Message
-		if decision.Reason == guard.ReasonFleetDeletion {
-			message = work.FleetDeletionMessage(decision.losses.summary())
-		}
-		g.events.RecordFailure(cluster, condition.Reason, errors.New(message))
-	default:
+	if !isReportedOnCluster(decision.Reason) {
 		g.events.RecordFailure(karmadaWork, workv1alpha1.EventReasonDeletionHeld, errors.New(condition.Message))
+		return
 	}
-}
-
-// maxListedClusters is the maximum number of clusters that an event names.
-const maxListedClusters = 10
-
-// summary returns a text that lists the clusters with their numbers of unexplained deletions.
-func (c clusterLosses) summary() string {
-	total, text := 0, ""
-	for i, loss := range c {
-		total += loss.unexplained
-		if i < maxListedClusters {
-			text += fmt.Sprintf(", %s %d", loss.cluster, loss.unexplained)
-		}
+	if g.held.swapAnnouncedReason(cluster.Name, condition.Reason) != condition.Reason {
+		g.events.RecordFailure(cluster, condition.Reason, errors.New(condition.Message))
 	}
-	if left := len(c) - maxListedClusters; left > 0 {
-		text += fmt.Sprintf(" and %d more clusters", left)
-	}
-	return fmt.Sprintf("%d Works in %d clusters (%s)", total, len(c), text[min(2, len(text)):])
 }
 
 // heldDeletions tracks the held deletions and sets the metric that counts them.
@@ -112,12 +88,15 @@ type heldDeletions struct {
 
 	mu    sync.Mutex
 	works map[types.NamespacedName]heldWork
+	// announcedReasons holds, by cluster, the reason of the last event about held deletions in the
+	// cluster.
+	announcedReasons map[string]string
 }
 
 type heldWork struct{ cluster, reason string }
 
 func newHeldDeletions(registry prometheus.Registerer) (*heldDeletions, error) {
-	h := &heldDeletions{works: map[types.NamespacedName]heldWork{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	h := &heldDeletions{works: map[types.NamespacedName]heldWork{}, announcedReasons: map[string]string{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "karmada_work_deletions_held", Help: "Number of Works whose deletion waits for a confirmation or an explanation.",
 	}, []string{"member_cluster", "reason"})}
 	err := loop.RegisterMetric(registry, &h.gauge)
@@ -159,5 +138,16 @@ func (h *heldDeletions) removeCluster(name string) {
 			delete(h.works, key)
 		}
 	}
+	delete(h.announcedReasons, name)
 	h.gauge.DeletePartialMatch(prometheus.Labels{"member_cluster": name})
+}
+
+// swapAnnouncedReason stores the reason of an event about the held deletions of a cluster, and
+// returns the reason of the previous event.
+func (h *heldDeletions) swapAnnouncedReason(cluster, reason string) (previous string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	previous = h.announcedReasons[cluster]
+	h.announcedReasons[cluster] = reason
+	return previous
 }

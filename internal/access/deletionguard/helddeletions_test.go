@@ -32,7 +32,7 @@ func TestHeldMetricIsResetByNextGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held.add("m1", types.NamespacedName{Name: "web"}, "MassDeletionStopped")
+		held.add("m1", types.NamespacedName{Name: "web"}, "NotReplaced")
 		if diff := cmp.Diff(map[string]float64{"m1": 1}, heldByCluster(t, registry)); diff != "" {
 			t.Errorf("held deletions (-want +got):\n%s", diff)
 		}

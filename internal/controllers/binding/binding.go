@@ -9,6 +9,8 @@
 //   - The failure of one cluster never stops the work for other clusters.
 //   - A Work is deleted only if it has the ID and the name of this binding, and if the binding does
 //     not need the Work according to both the cache and the API server.
+//   - While the dispatching to a cluster is suspended, the controller deletes no Work there that was
+//     delivered.
 //   - The Works do not show everything about their rendering, for example why a cluster has no
 //     Work. The controller records these facts in annotations of the binding, so that controllers
 //     in other processes can read them.
@@ -170,6 +172,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	works, err := r.worksOf(ctx, bound)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if bound, err = r.reportKeptWorks(ctx, bound, works); err != nil {
+		return loop.Result(err)
 	}
 	if bound.GetDeletionTimestamp() != nil {
 		return r.finalize(ctx, bound, works)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,6 +20,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/lookup"
@@ -61,16 +63,18 @@ func withoutEarlierWorks(orphans []*workv1alpha1.Work, bound binding.Object) []*
 }
 
 // finalize deletes the Works of a deleted binding, and then removes the finalizer of the binding.
-// The finalizers of the Works protect the objects in the members.
+// The finalizers of the Works protect the objects in the members. The finalizer of the binding stays
+// as long as a suspension keeps Works.
 func (r *reconciler) finalize(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(bound, binding.Finalizer(bound)) {
 		return reconcile.Result{}, nil
 	}
 	works, err := r.onlyUnowned(ctx, binding.PermanentID(bound), works)
+	removable := withoutKeptWorks(works, bound)
 	if err == nil {
-		err = r.deleteWorks(ctx, works)
+		err = r.deleteWorks(ctx, removable)
 	}
-	if err != nil {
+	if err != nil || len(removable) < len(works) {
 		return r.recordCleanupFailure(bound, err)
 	}
 	finalized := binding.Copy(bound)
@@ -83,7 +87,7 @@ func (r *reconciler) finalize(ctx context.Context, bound binding.Object, works [
 // API server, because with a stale binding it could remove a workload from a cluster to which the
 // binding has just been scheduled.
 func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) error {
-	orphans = withoutTerminating(orphans)
+	orphans = withoutKeptWorks(withoutTerminating(orphans), bound)
 	if len(orphans) == 0 {
 		r.events.ClearFailure(bound, workv1alpha2.EventReasonCleanupWorkFailed)
 		return nil
@@ -105,10 +109,31 @@ func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, or
 	return r.deleteWorks(ctx, orphans)
 }
 
+// withoutKeptWorks returns the Works that no suspension of the binding keeps.
+func withoutKeptWorks(works []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
+	return slices.DeleteFunc(slices.Clone(works), func(each *workv1alpha1.Work) bool { return work.IsKeptBySuspension(each, bound.BindingSpec()) })
+}
+
+// reportKeptWorks updates the condition about Works that a suspension keeps, and returns the binding
+// with this condition.
+func (r *reconciler) reportKeptWorks(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (binding.Object, error) {
+	if bound.BindingSpec().Suspension == nil && conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.DeletionSuspended) == nil {
+		return bound, nil
+	}
+	reported := binding.Copy(bound)
+	work.SetDeletionSuspended(reported, works, metav1.Now())
+	changed, err := patch.Status(ctx, r.karmada, bound, reported)
+	if err != nil || !changed {
+		return bound, client.IgnoreNotFound(err)
+	}
+	r.writes.Record(client.ObjectKeyFromObject(reported), reported)
+	return reported, nil
+}
+
 // recordCleanupFailure records an event if Works could not be deleted, unless the cause is a stale
 // cache.
 func (r *reconciler) recordCleanupFailure(bound binding.Object, err error) (reconcile.Result, error) {
-	if !loop.IsStale(err) {
+	if err != nil && !loop.IsStale(err) {
 		r.events.RecordFailure(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
 	}
 	return loop.Result(err)

@@ -63,7 +63,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 		}
 	}
 	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), currentTime: time.Unix(0, 0)}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.recordRequests())
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(bindingTo()).WithInterceptorFuncs(w.recordRequests())
 	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, indexes()...); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +40,7 @@ func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.Resourc
 		return false, err
 	}
 	desired := binding.Copy(stored)
-	if err := dependency.Attach(desired, object, dependent, peers); err != nil {
+	if err := dependency.Attach(desired, object, dependent, peers, time.Now()); err != nil {
 		return false, err
 	}
 	if written, err = patch.Object(ctx, r.karmada, stored, desired); err != nil {
@@ -58,7 +59,7 @@ func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2
 		return false, nil
 	}
 	created := binding.New(object.GetNamespace() != "")
-	if err := dependency.Attach(created, object, dependent, dependency.OtherDependents{}); err != nil {
+	if err := dependency.Attach(created, object, dependent, dependency.OtherDependents{}, time.Now()); err != nil {
 		return false, err
 	}
 	labels := maps.Clone(created.GetLabels())

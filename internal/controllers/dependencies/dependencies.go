@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -123,6 +124,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading binding %s: %w", request.NamespacedName, err)
+	}
+	if dependent.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(dependent, workv1alpha2.BindingControllerFinalizer) && dependent.Spec.Suspension != nil {
+		// The dependent may still run in clusters whose deletions are suspended. It is queued again
+		// when the binding controller has finished.
+		return reconcile.Result{}, nil
 	}
 	if dependent.DeletionTimestamp != nil {
 		return r.finishReconcile(dependent, r.finalize(ctx, dependent))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,7 +77,7 @@ func (r *reconciler) detach(ctx context.Context, dependent types.NamespacedName,
 		return err
 	}
 	desired := binding.Copy(stored)
-	if dependency.Release(desired, dependent, peers) {
+	if dependency.Release(desired, dependent, peers, time.Now()) {
 		return r.deleteBinding(ctx, stored)
 	}
 	written, err := patch.Object(ctx, r.karmada, stored, desired)

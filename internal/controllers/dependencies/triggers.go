@@ -140,7 +140,7 @@ func affectedDependents(older, newer binding.Object) []types.NamespacedName {
 }
 
 func isRelevantUpdate(older, newer binding.Object) bool {
-	if older.GetDeletionTimestamp() == nil && newer.GetDeletionTimestamp() != nil {
+	if newer.GetDeletionTimestamp() != nil && (older.GetDeletionTimestamp() == nil || len(older.GetFinalizers()) != len(newer.GetFinalizers())) {
 		return true
 	}
 	return older.GetGeneration() != newer.GetGeneration() &&

@@ -40,7 +40,7 @@ func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if p.GetDeletionTimestamp() != nil {
 		return loop.Result(r.finalize(ctx, p))
 	}
-	return loop.Result(errors.Join(r.enqueueTemplatesOf(ctx, p), r.preemptor.Preempt(ctx, p)))
+	return loop.Result(errors.Join(r.enqueueTemplatesOf(ctx, p), r.preemptor.Preempt(ctx, p), r.binder.SuspendDeleted(ctx, p)))
 }
 
 // enqueueTemplatesOf queues every template that the policy claims or may select. The templates get

@@ -99,7 +99,7 @@ type controller struct {
 	scope           fanout.SyncModeScope
 	pools           *fanout.Pools
 	tracker         *appliedTracker
-	deletionBudgets *deletionBudgets
+	deletionRates *deletionRates
 	metrics         *writeMetrics
 	// One of judge and verdicts is nil.
 	judge    *deletionguard.Guard
@@ -118,7 +118,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	c := &controller{
 		options: o, metrics: registered, scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  loop.EventsFor(mgr, Name, o.Events),
-		tracker: newAppliedTracker(), deletionBudgets: newDeletionBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
+		tracker: newAppliedTracker(), deletionRates: newDeletionRates(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}
 	if c.judge == nil {
 		c.verdicts = newVerdictReader(mgr.GetAPIReader(), o.Epoch, time.Now)
@@ -134,11 +134,6 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 
 // Start implements manager.Runnable.
 func (c *controller) Start(ctx context.Context) error {
-	if c.judge != nil {
-		if err := c.judge.Watch(ctx); err != nil {
-			return err
-		}
-	}
 	if err := c.addEventHandlers(ctx); err != nil {
 		return err
 	}

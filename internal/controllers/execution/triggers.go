@@ -131,7 +131,7 @@ func (c *controller) onWorkDeleted(ctx context.Context, key types.NamespacedName
 
 // stopTrackingDeletions deletes the state in memory about deletions in a cluster.
 func (c *controller) stopTrackingDeletions(cluster string) {
-	c.deletionBudgets.deleteCluster(cluster)
+	c.deletionRates.deleteCluster(cluster)
 	if c.judge != nil {
 		c.judge.StopTrackingCluster(cluster)
 	}
@@ -193,9 +193,9 @@ var errNotInExecutionNamespace = errors.New("not delivered to any cluster: a Wor
 // on the deletion changed, or the deletion started. It also reports true if newer is another Work
 // with the same name, which is possible if the watch was interrupted.
 func requiresPass(older, newer *workv1alpha1.Work) bool {
-	verdict := workv1alpha1.DeletionAllowedAnnotation
+	hasSame := func(annotation string) bool { return older.Annotations[annotation] == newer.Annotations[annotation] }
 	return older.UID != newer.UID || older.Generation != newer.Generation ||
-		older.Annotations[verdict] != newer.Annotations[verdict] || (older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
+		!hasSame(workv1alpha1.DeletionAllowedAnnotation) || !hasSame(workv1alpha1.HeldDeletionAnnotation) || (older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
 }
 
 // onMemberEvent queues the Work of an object that another program changed or deleted in the member.

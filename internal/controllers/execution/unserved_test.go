@@ -34,7 +34,7 @@ func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {
 	c.reportUnservedKinds(cluster, stored, []error{errors.New("rejected"), unserved})
 	c.reportUnservedKinds(cluster, stored, []error{unserved})
 	expectHeldMetric(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 1`)
-	ruling.MarkSettled("m1", stored, deletionguard.Decision{})
+	ruling.MarkSettled(stored)
 	expectHeldMetric(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 0`)
 }
 

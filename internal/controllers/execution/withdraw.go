@@ -14,7 +14,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/pacing"
@@ -38,7 +37,7 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		if allowed, err := c.verdicts.isDeletionAllowed(ctx, stored); err != nil || !allowed {
 			return reconcile.Result{RequeueAfter: verdictPollInterval}, err
 		}
-		return c.withdrawObjects(ctx, cluster, stored, deletionguard.Decision{})
+		return c.withdrawObjects(ctx, cluster, stored)
 	}
 	reachable := c.isReachable(cluster)
 	ruling, err := c.judge.Decide(ctx, cluster, stored, reachable)
@@ -48,15 +47,15 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 	case ruling.RetryAfter > 0 && !preservesObjects(stored):
 		return reconcile.Result{RequeueAfter: ruling.RetryAfter}, nil
 	case ruling.Verdict == guard.HandOver:
-		return reconcile.Result{}, c.releaseWork(ctx, cluster, stored, ruling)
-	case ruling.Verdict == guard.Hold && !preservesObjects(stored):
+		return reconcile.Result{}, c.releaseWork(ctx, stored)
+	case ruling.Verdict == guard.Hold && (!preservesObjects(stored) || ruling.Reason == guard.ReasonSuspended):
 		return reconcile.Result{}, c.judge.ReportHeld(cluster, stored, ruling)
 	case !reachable && cluster.DeletionTimestamp == nil:
 		// Nothing is deleted or released before the cluster is ready again, because the verdict may
 		// change until then.
 		return reconcile.Result{}, c.recordUnreachable(cluster, stored)
 	}
-	return c.withdrawObjects(ctx, cluster, stored, ruling)
+	return c.withdrawObjects(ctx, cluster, stored)
 }
 
 // recordUnreachable records that the deletion of the objects of a Work waits for the cluster.
@@ -68,8 +67,8 @@ func (c *controller) recordUnreachable(cluster *clusterv1alpha1.Cluster, stored 
 
 // withdrawObjects deletes the objects of a Work in the member. If the objects must be preserved, it
 // only removes the labels of Karmada from them. Then it removes the finalizer of the Work.
-func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling deletionguard.Decision) (reconcile.Result, error) {
-	if wait := c.deletionBudgets.reserve(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
+func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
+	if wait := c.deletionRates.reserve(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	failures := blockingFailures(cluster, c.withdrawManifests(ctx, cluster, stored))
@@ -78,10 +77,7 @@ func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alph
 		c.events.RecordFailure(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
 		return reconcile.Result{}, err
 	}
-	if preservesObjects(stored) {
-		ruling.Verdict = guard.HandOver
-	}
-	return reconcile.Result{}, c.releaseWork(ctx, cluster, stored, ruling)
+	return reconcile.Result{}, c.releaseWork(ctx, stored)
 }
 
 // reportUnservedKinds sets a condition, and counts the deletion as held, if objects of a Work may
@@ -100,7 +96,7 @@ func (c *controller) reportUnservedKinds(cluster *clusterv1alpha1.Cluster, store
 }
 
 // releaseWork removes the finalizer of the Work.
-func (c *controller) releaseWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling deletionguard.Decision) error {
+func (c *controller) releaseWork(ctx context.Context, stored *workv1alpha1.Work) error {
 	released := stored.DeepCopy()
 	controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
 	if _, err := patch.Object(ctx, c.karmada, stored, released); client.IgnoreNotFound(err) != nil {
@@ -108,7 +104,7 @@ func (c *controller) releaseWork(ctx context.Context, cluster *clusterv1alpha1.C
 	}
 	c.tracker.recordRelease(stored, c.now())
 	if c.judge != nil {
-		c.judge.MarkSettled(cluster.Name, stored, ruling)
+		c.judge.MarkSettled(stored)
 	}
 	return nil
 }
@@ -150,9 +146,11 @@ func (c *controller) withdrawManifests(ctx context.Context, cluster *clusterv1al
 	return failures
 }
 
-// isDeletionConfirmed reports whether a user confirmed the deletion of a Work on its Cluster.
+// isDeletionConfirmed reports whether a user confirmed the deletion of a Work, on the Work or on its
+// Cluster.
 func isDeletionConfirmed(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) bool {
-	return guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], stored.DeletionTimestamp.Time)
+	isConfirmed, _ := guard.ReadUserDecision(stored)
+	return isConfirmed || guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], stored.DeletionTimestamp.Time)
 }
 
 // memberAccess is the part of a member connection that a withdrawal needs.

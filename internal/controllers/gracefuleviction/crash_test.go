@@ -44,7 +44,7 @@ func TestEvictionSurvivesCrashesAroundWrites(t *testing.T) {
 		},
 		FinalState: func(context.Context, client.Reader) (string, error) { return f.describeState(), nil },
 	}.Run(t)
-	if got := f.describeState(); got != "in m2:2" {
+	if got := f.describeState(); got != "in m2:2, departed from m1" {
 		t.Error(got)
 	}
 }

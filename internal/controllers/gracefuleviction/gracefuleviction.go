@@ -137,13 +137,19 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: evaluation.requeueDelay(outcome)}, nil
 }
 
-// writeOutcome writes the remaining tasks to the binding and returns the written binding.
+// writeOutcome writes the remaining tasks and the departures of the ended tasks to the binding, and
+// returns the written binding.
 func (r *reconciler) writeOutcome(ctx context.Context, bound binding.Object, outcome failover.Outcome) (binding.Object, error) {
 	desired := binding.Copy(bound)
 	desired.BindingSpec().GracefulEvictionTasks = outcome.Tasks
 	if len(outcome.Returned) > 0 {
 		desired.BindingSpec().Clusters = outcome.Clusters
 	}
+	left := make([]string, len(outcome.Ended))
+	for i := range outcome.Ended {
+		left[i] = outcome.Ended[i].Task.FromCluster
+	}
+	binding.RecordDepartures(desired, left, r.now())
 	_, err := patch.Object(ctx, r.karmada, bound, desired)
 	return desired, err
 }

@@ -24,6 +24,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/lookup"
@@ -153,7 +154,7 @@ func (f *fixture) readBinding() *workv1alpha2.ResourceBinding {
 	return bound
 }
 
-// describeState describes the clusters, tasks and conditions of the binding.
+// describeState describes the clusters, tasks, departures and conditions of the binding.
 func (f *fixture) describeState() string {
 	f.t.Helper()
 	bound := f.readBinding()
@@ -163,6 +164,11 @@ func (f *fixture) describeState() string {
 	}
 	for _, task := range bound.Spec.GracefulEvictionTasks {
 		text = append(text, "evicted from "+task.FromCluster)
+	}
+	for _, cluster := range []string{"m1", "m2"} {
+		if binding.HasDeparted(bound, cluster, time.Time{}) {
+			text = append(text, "departed from "+cluster)
+		}
 	}
 	for _, condition := range bound.Status.Conditions {
 		text = append(text, condition.Type+" "+condition.Reason)
@@ -238,7 +244,7 @@ func TestEvictionEndsOnlyWithAHealthyReplacement(t *testing.T) {
 			replicas := f.readBinding().Spec.Clusters[0].Replicas
 			want := fmt.Sprintf("in m2:%d, evicted from m1", replicas)
 			if test.ends {
-				want = fmt.Sprintf("in m2:%d", replicas)
+				want = fmt.Sprintf("in m2:%d, departed from m1", replicas)
 			}
 			if diff := cmp.Diff(want, f.describeState()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -284,7 +290,7 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	f.clock = f.clock.Add(f.options.MinHealthyTime)
 	before := f.readBinding()
 	f.reconcileOnce()
-	if f.describeState() != "in m2:2" {
+	if f.describeState() != "in m2:2, departed from m1" {
 		t.Fatal(f.describeState())
 	}
 	if lookup.OldOrNewMatches(hasEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: f.readBinding()}) {
@@ -300,7 +306,7 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	if err := f.store.Update(t.Context(), leaving); err != nil {
 		t.Fatal(err)
 	}
-	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
+	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1, departed from m1" {
 		t.Errorf("requeue after %s; %s", requeueAfter, f.describeState())
 	}
 }
@@ -319,7 +325,7 @@ func TestHealthReportedBeforeAStartDoesNotCount(t *testing.T) {
 	}
 	f.clock = f.clock.Add(f.options.StartupDelay)
 	f.reconcileOnce()
-	if f.describeState() != "in m2:2" {
+	if f.describeState() != "in m2:2, departed from m1" {
 		t.Error(f.describeState())
 	}
 }
@@ -343,7 +349,7 @@ func TestHeldEvictionIsReportedOnce(t *testing.T) {
 	}
 	f.reconcileOnce()
 	f.reconcileOnce()
-	if got := f.describeState(); got != "in m2:2" || f.writes != 3 || len(f.recorder.Events) != 4 {
+	if got := f.describeState(); got != "in m2:2, departed from m1" || f.writes != 3 || len(f.recorder.Events) != 4 {
 		t.Errorf("%s; %d writes, %d events", got, f.writes, len(f.recorder.Events))
 	}
 }
@@ -389,7 +395,7 @@ func TestDirectPurgeWaitsForTheOldCopyUnlessItsClusterIsDead(t *testing.T) {
 	f.reconcileOnce()
 	f.clock = f.clock.Add(f.options.MinHealthyTime)
 	f.reconcileOnce()
-	if got := f.describeState(); got != "in m2:2" {
+	if got := f.describeState(); got != "in m2:2, departed from m1" {
 		t.Errorf("with the cluster declared dead: %s", got)
 	}
 }
@@ -403,7 +409,7 @@ func TestWorkOfABindingWithTheSameIDDoesNotBlockAPurge(t *testing.T) {
 	f.reconcileOnce()
 	f.clock = f.clock.Add(f.options.MinHealthyTime)
 	f.reconcileOnce()
-	if got := f.describeState(); got != "in m2:2" {
+	if got := f.describeState(); got != "in m2:2, departed from m1" {
 		t.Error(got)
 	}
 }

@@ -76,10 +76,6 @@ func Add(mgr manager.Manager, o Options) error {
 		karmada: mgr.GetClient(), judge: o.Judge,
 		events: loop.EventsFor(mgr, Name, loop.EventModeChanges), now: time.Now,
 	}
-	watch := manager.RunnableFunc(o.Judge.Watch)
-	if err := mgr.Add(watch); err != nil {
-		return fmt.Errorf("setting up %s: %w", Name, err)
-	}
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		For(&workv1alpha1.Work{}, builder.WithPredicates(onlyDeletedWorks())).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDeletedWorks), builder.WithPredicates(onlyDecisiveChanges(r.judge))).
@@ -202,7 +198,7 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		controllerutil.RemoveFinalizer(desired, workv1alpha1.ExecutionFinalizer)
 		delete(desired.Annotations, workv1alpha1.DeletionAllowedAnnotation)
 		requeueAfter = 0
-	case ruling.Verdict == guard.Delete && (reachable || ruling.Evidence.ClusterUnregistering), ruling.Verdict == guard.Hold && preserves:
+	case ruling.Verdict == guard.Delete && (reachable || ruling.Evidence.ClusterUnregistering), ruling.Verdict == guard.Hold && preserves && ruling.Reason != guard.ReasonSuspended:
 		if desired.Annotations == nil {
 			desired.Annotations = map[string]string{}
 		}
@@ -217,7 +213,7 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		// again.
 		return reconcile.Result{RequeueAfter: recheckInterval}, nil
 	}
-	return r.writeVerdict(ctx, cluster, stored, desired, ruling, requeueAfter)
+	return r.writeVerdict(ctx, stored, desired, ruling, requeueAfter)
 }
 
 // hasLostRights reports whether the agent cannot execute a permitted deletion any more, because
@@ -243,7 +239,7 @@ func (r *reconciler) hasLostRights(ctx context.Context, cluster *clusterv1alpha1
 // writeVerdict stores the verdict. The patch has the resourceVersion and the UID of the Work as
 // preconditions.
 func (r *reconciler) writeVerdict(
-	ctx context.Context, cluster *clusterv1alpha1.Cluster, stored, desired *workv1alpha1.Work, ruling deletionguard.Decision, requeueAfter time.Duration,
+	ctx context.Context, stored, desired *workv1alpha1.Work, ruling deletionguard.Decision, requeueAfter time.Duration,
 ) (reconcile.Result, error) {
 	_, err := patch.Object(ctx, r.karmada, stored, desired)
 	switch {
@@ -255,7 +251,7 @@ func (r *reconciler) writeVerdict(
 		return reconcile.Result{}, fmt.Errorf("writing the verdict on the deletion of Work %s/%s: %w", stored.Namespace, stored.Name, err)
 	}
 	if ruling.Verdict != guard.Hold {
-		r.judge.MarkSettled(cluster.Name, stored, ruling)
+		r.judge.MarkSettled(stored)
 	}
 	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }

@@ -83,6 +83,7 @@ func newBinding(clusters ...string) *workv1alpha2.ResourceBinding {
 	bound.Spec.Resource.UID, bound.Spec.Placement = "template", &policyv1alpha1.Placement{}
 	for _, cluster := range clusters {
 		bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: cluster})
+		bound.Status.AggregatedStatus = append(bound.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Health: workv1alpha2.ResourceHealthy})
 	}
 	return bound
 }

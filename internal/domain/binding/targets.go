@@ -67,6 +67,22 @@ func TargetClusters(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.Targe
 	return targets
 }
 
+// GainingClusters returns the names of the targets in after that are new or have more replicas than
+// in before, in the order of after.
+func GainingClusters(before, after []workv1alpha2.TargetCluster) []string {
+	replicas := make(map[string]int32, len(before))
+	for i := range before {
+		replicas[before[i].Name] = before[i].Replicas
+	}
+	var gaining []string
+	for i := range after {
+		if had, ok := replicas[after[i].Name]; !ok || after[i].Replicas > had {
+			gaining = append(gaining, after[i].Name)
+		}
+	}
+	return gaining
+}
+
 // ExpectedClusters returns the clusters in which the binding may have a Work: its targets, and the
 // clusters under graceful eviction. A Work in any other cluster is an orphan.
 func ExpectedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {

@@ -104,9 +104,9 @@ func TestDeletionBlockers(t *testing.T) {
 			}}, finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{"3 Works are left, such as karmada-es-m1/web: SyncFailed: webhook guard denied the request"}},
 		"deletions that wait for a confirmation": {
-			leaving:    DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web", condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "MassDeletionStopped", "confirm them"))}, WorkCount: 1},
+			leaving:    DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web", condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "NotReplaced", "confirm them"))}, WorkCount: 1},
 			finalizers: ownFinalizer, conditions: healthyConditions,
-			want: []string{"1 Work is left, such as karmada-es-m1/web: " + workv1alpha1.WorkDeletionHeld + "=True (MassDeletionStopped): confirm them"}},
+			want: []string{"1 Work is left, such as karmada-es-m1/web: " + workv1alpha1.WorkDeletionHeld + "=True (NotReplaced): confirm them"}},
 		"a finalizer of another owner at a Work": {
 			leaving: DeletingCluster{Works: []workv1alpha1.Work{foreign}, WorkCount: 1}, finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: finalizer example.com/keep of the Work: the controller that set it must remove it"}},

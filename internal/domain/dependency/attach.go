@@ -2,6 +2,7 @@ package dependency
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ type OtherDependents struct {
 // Attach also fills in the fields that a new binding needs. If a policy claims the binding, all
 // other fields stay unchanged. On error (*policy.OwnerError, *policy.CollisionError) nothing is
 // changed.
-func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers OtherDependents) error {
+func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers OtherDependents, now time.Time) error {
 	if err := checkOwner(attached, object); err != nil {
 		return err
 	}
@@ -46,8 +47,8 @@ func Attach(attached binding.Object, object *unstructured.Unstructured, dependen
 	if err != nil {
 		return err
 	}
-	removeDependents(attached, peers.Deleted)
 	addDependent(attached, dependent)
+	removeDependents(attached, peers.Deleted, now)
 	if !IsClaimed(attached) {
 		syncWithObject(attached, object, hash)
 	}
@@ -57,9 +58,9 @@ func Attach(attached binding.Object, object *unstructured.Unstructured, dependen
 
 // Release removes a dependent from an attached binding and reports whether the binding is unneeded.
 // The settings of the remaining dependents apply from then on.
-func Release(attached binding.Object, dependent types.NamespacedName, peers OtherDependents) (unneeded bool) {
+func Release(attached binding.Object, dependent types.NamespacedName, peers OtherDependents, now time.Time) (unneeded bool) {
 	before := len(attached.BindingSpec().RequiredBy)
-	removeDependents(attached, peers.Deleted.Clone().Insert(dependent))
+	removeDependents(attached, peers.Deleted.Clone().Insert(dependent), now)
 	applyTerms(attached, peers.Existing)
 	return before > 0 && isUnneeded(attached)
 }
@@ -100,7 +101,7 @@ func SnapshotOf(dependent *workv1alpha2.ResourceBinding) workv1alpha2.BindingSna
 	}
 	for i := range dependent.Spec.GracefulEvictionTasks {
 		task := &dependent.Spec.GracefulEvictionTasks[i]
-		if slices.ContainsFunc(snapshot.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == task.FromCluster }) {
+		if hasCluster(snapshot.Clusters, task.FromCluster) {
 			continue
 		}
 		evicted := workv1alpha2.TargetCluster{Name: task.FromCluster}
@@ -112,8 +113,12 @@ func SnapshotOf(dependent *workv1alpha2.ResourceBinding) workv1alpha2.BindingSna
 	return snapshot
 }
 
+func hasCluster(clusters []workv1alpha2.TargetCluster, name string) bool {
+	return slices.ContainsFunc(clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == name })
+}
+
 // addDependent adds or updates the snapshot of the dependent. An existing snapshot keeps its
-// position.
+// position, and its clusters to which the dispatching of the dependent is suspended.
 func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
 	attached.SetLabels(withEntry(attached.GetLabels(), dependedByLabel(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
 	snapshot := SnapshotOf(dependent)
@@ -123,17 +128,24 @@ func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBindi
 		spec.RequiredBy = append(slices.Clone(spec.RequiredBy), snapshot)
 		return
 	}
+	for _, before := range spec.RequiredBy[i].Clusters {
+		// The dependent may still run in a cluster whose deletions are suspended.
+		if binding.IsDispatchSuspended(&dependent.Spec, before.Name) && !hasCluster(snapshot.Clusters, before.Name) {
+			snapshot.Clusters = append(snapshot.Clusters, before)
+		}
+	}
 	if !equality.Semantic.DeepEqual(spec.RequiredBy[i], snapshot) {
 		spec.RequiredBy = slices.Clone(spec.RequiredBy)
 		spec.RequiredBy[i] = snapshot
 	}
 }
 
-// removeDependents removes dependents and their labels from a binding. Labels contain hashes of
-// names, so two dependents can have the same label. A label that a remaining dependent also has is
-// kept.
-func removeDependents(attached binding.Object, removed sets.Set[types.NamespacedName]) {
+// removeDependents removes dependents and their labels from a binding, and records the departures
+// from their clusters. Labels contain hashes of names, so two dependents can have the same label. A
+// label that a remaining dependent also has is kept.
+func removeDependents(attached binding.Object, removed sets.Set[types.NamespacedName], now time.Time) {
 	spec := attached.BindingSpec()
+	before := binding.ExpectedClusters(spec)
 	var remaining []workv1alpha2.BindingSnapshot
 	remainingLabels := sets.New[string]()
 	for _, snapshot := range spec.RequiredBy {
@@ -150,6 +162,7 @@ func removeDependents(attached binding.Object, removed sets.Set[types.Namespaced
 			attached.SetLabels(withEntry(attached.GetLabels(), label, ""))
 		}
 	}
+	binding.RecordDepartures(attached, sets.List(before.Difference(binding.ExpectedClusters(spec))), now)
 }
 
 func dependedByLabel(namespace, name string) string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,8 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
 // newAttachedBinding returns the binding of the ConfigMap after Attach was called for each of the
 // dependents.
 func newAttachedBinding(t testing.TB, dependents ...*workv1alpha2.ResourceBinding) binding.Object {
@@ -26,7 +29,7 @@ func newAttachedBinding(t testing.TB, dependents ...*workv1alpha2.ResourceBindin
 	made := binding.New(true)
 	var peers OtherDependents
 	for _, each := range dependents {
-		if err := Attach(made, settingsConfigMap(), each, peers); err != nil {
+		if err := Attach(made, settingsConfigMap(), each, peers, noon); err != nil {
 			t.Fatal(err)
 		}
 		peers.Existing = append(peers.Existing, each)
@@ -71,7 +74,7 @@ func TestDependencyStaysUntilDependentIsEvicted(t *testing.T) {
 	if diff := cmp.Diff(want, made.BindingSpec().RequiredBy[0].Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
-	if err := Attach(made, settingsConfigMap(), newDependent("web", targetClusters("m3")), OtherDependents{}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("web", targetClusters("m3")), OtherDependents{}, noon); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want[:1], made.BindingSpec().RequiredBy[0].Clusters); diff != "" {
@@ -81,7 +84,7 @@ func TestDependencyStaysUntilDependentIsEvicted(t *testing.T) {
 
 func TestAttachClusterScopedObject(t *testing.T) {
 	made := binding.New(false)
-	if err := Attach(made, newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:view"), newDependent("web"), OtherDependents{}); err != nil {
+	if err := Attach(made, newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:view"), newDependent("web"), OtherDependents{}, noon); err != nil {
 		t.Fatal(err)
 	}
 	if made.GetName() != "system.view-clusterrole" || made.GetFinalizers()[0] != "karmada.io/cluster-resource-binding-controller" {
@@ -99,7 +102,7 @@ func TestAttachSecondDependent(t *testing.T) {
 		t.Errorf("terms: %s, %v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion)
 	}
 	// The first dependent changes its clusters and keeps its position.
-	if err := Attach(made, settingsConfigMap(), newDependent("a", targetClusters("m3")), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent("b", overwriting)}}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("a", targetClusters("m3")), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent("b", overwriting)}}, noon); err != nil {
 		t.Fatal(err)
 	}
 	if DependentKey(spec.RequiredBy[0]) != shopKey("a") || spec.RequiredBy[0].Clusters[0].Name != "m3" || len(spec.RequiredBy) != 2 {
@@ -131,7 +134,7 @@ func TestAttachUpdatesResourceVersion(t *testing.T) {
 			changed := settingsConfigMap()
 			changed.SetResourceVersion("8")
 			tc.object(changed.Object)
-			if err := Attach(made, changed, newDependent("web"), OtherDependents{}); err != nil {
+			if err := Attach(made, changed, newDependent("web"), OtherDependents{}, noon); err != nil {
 				t.Fatal(err)
 			}
 			if got := made.BindingSpec().Resource.ResourceVersion; got != tc.version {
@@ -154,7 +157,7 @@ func TestClaimedBindingKeepsPolicySettings(t *testing.T) {
 	spec := made.BindingSpec()
 	spec.Placement, spec.ConflictResolution, spec.PreserveResourcesOnDeletion = &policyv1alpha1.Placement{}, policyv1alpha1.ConflictAbort, nil
 	policy.Claim{Name: "p", ID: "id-p"}.Apply(made)
-	if err := Attach(made, settingsConfigMap(), newDependent("a", overwriting, preserving, targetClusters("m2")), OtherDependents{}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("a", overwriting, preserving, targetClusters("m2")), OtherDependents{}, noon); err != nil {
 		t.Fatal(err)
 	}
 	if spec.ConflictResolution != policyv1alpha1.ConflictAbort || spec.PreserveResourcesOnDeletion != nil {
@@ -163,11 +166,48 @@ func TestClaimedBindingKeepsPolicySettings(t *testing.T) {
 	if spec.RequiredBy[0].Clusters[0].Name != "m2" {
 		t.Errorf("required by %+v", spec.RequiredBy)
 	}
-	if Release(made, shopKey("a"), OtherDependents{}) {
+	if Release(made, shopKey("a"), OtherDependents{}, noon) {
 		t.Error("a claimed binding is unneeded")
 	}
 	if len(spec.RequiredBy) != 0 || slices.ContainsFunc(slices.Collect(maps.Keys(made.GetLabels())), isDependedByLabel) {
 		t.Errorf("remaining: %+v, %v", spec.RequiredBy, made.GetLabels())
+	}
+}
+
+// A cluster from which a dependent moved has no departure, because only the binding of the dependent
+// knows the reason.
+func TestReleaseRecordsDepartures(t *testing.T) {
+	made := newAttachedBinding(t, newDependent("a", targetClusters("m1", "m2")), newDependent("b", targetClusters("m2", "m3")))
+	check := func(want map[string]bool) {
+		t.Helper()
+		for cluster, departed := range want {
+			if got := binding.HasDeparted(made, cluster, noon); got != departed {
+				t.Errorf("departed from %s: %v", cluster, got)
+			}
+		}
+	}
+	Release(made, shopKey("a"), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent("b")}}, noon)
+	check(map[string]bool{"m1": true, "m2": false, "m3": false})
+	if err := Attach(made, settingsConfigMap(), newDependent("b", targetClusters("m1")), OtherDependents{}, noon); err != nil {
+		t.Fatal(err)
+	}
+	check(map[string]bool{"m1": false, "m2": false, "m3": false})
+}
+
+// A dependent whose dispatching to a cluster is suspended may still run there.
+func TestSuspendedDependentKeepsClusters(t *testing.T) {
+	made := newAttachedBinding(t, newDependent("a", targetClusters("m1", "m2")))
+	moved := newDependent("a", targetClusters("m3"))
+	moved.Spec.Suspension = &workv1alpha2.Suspension{}
+	moved.Spec.Suspension.DispatchingOnClusters = &policyv1alpha1.SuspendClusters{ClusterNames: []string{"m1"}}
+	for _, want := range [][]string{{"m1", "m3"}, {"m3"}} {
+		if err := Attach(made, settingsConfigMap(), moved, OtherDependents{}, noon); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, sets.List(binding.ExpectedClusters(made.BindingSpec()))); diff != "" {
+			t.Errorf("clusters (-want +got):\n%s", diff)
+		}
+		moved.Spec.Suspension = nil
 	}
 }
 
@@ -193,7 +233,7 @@ func TestBindingOfAnotherObjectIsUnchanged(t *testing.T) {
 			made := newAttachedBinding(t, newDependent("web"))
 			tc.change(made)
 			before := made.DeepCopyObject()
-			err := Attach(made, settingsConfigMap(), newDependent("other"), OtherDependents{})
+			err := Attach(made, settingsConfigMap(), newDependent("other"), OtherDependents{}, noon)
 			if !errors.As(err, tc.want) {
 				t.Errorf("error %v", err)
 			}
@@ -268,7 +308,7 @@ func TestRelease(t *testing.T) {
 			if tc.change != nil {
 				tc.change(made)
 			}
-			if got := Release(made, shopKey(tc.released), tc.peers); got != tc.unneeded {
+			if got := Release(made, shopKey(tc.released), tc.peers, noon); got != tc.unneeded {
 				t.Errorf("unneeded: %v", got)
 			}
 			spec := made.BindingSpec()
@@ -289,7 +329,7 @@ func TestRelease(t *testing.T) {
 func TestBindingWithoutDependentsIsNotUnneeded(t *testing.T) {
 	made := newAttachedBinding(t, newDependent("a"))
 	made.BindingSpec().RequiredBy = nil
-	if Release(made, shopKey("a"), OtherDependents{}) {
+	if Release(made, shopKey("a"), OtherDependents{}, noon) {
 		t.Error("a binding without dependents counts as attached")
 	}
 }
@@ -299,7 +339,7 @@ func TestBindingWithoutDependentsIsNotUnneeded(t *testing.T) {
 func TestSharedLabelStaysForRemainingDependent(t *testing.T) {
 	one, other := collidingNames()
 	made := newAttachedBinding(t, newDependent(one), newDependent(other))
-	Release(made, shopKey(one), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent(other)}})
+	Release(made, shopKey(one), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent(other)}}, noon)
 	if made.GetLabels()[dependedByLabel("shop", other)] == "" {
 		t.Errorf("labels %v", made.GetLabels())
 	}
@@ -392,7 +432,7 @@ func TestReleaseDependsOnRemainingDependentsOnly(t *testing.T) {
 				if rapid.Bool().Draw(t, "preserves") {
 					preserving(each)
 				}
-				if err := Attach(made, settingsConfigMap(), each, peersWithout(shopKey(name))); err != nil {
+				if err := Attach(made, settingsConfigMap(), each, peersWithout(shopKey(name)), noon); err != nil {
 					t.Fatal(err)
 				}
 				present[shopKey(name)] = each
@@ -400,7 +440,7 @@ func TestReleaseDependsOnRemainingDependentsOnly(t *testing.T) {
 			}
 			was := len(made.BindingSpec().RequiredBy)
 			delete(present, shopKey(name))
-			unneeded := Release(made, shopKey(name), peersWithout(shopKey(name)))
+			unneeded := Release(made, shopKey(name), peersWithout(shopKey(name)), noon)
 			if unneeded != (was > 0 && len(present) == 0) {
 				t.Fatalf("unneeded is %v with %d of %d remaining", unneeded, len(present), was)
 			}

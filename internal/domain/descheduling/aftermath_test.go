@@ -10,6 +10,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/placement"
 )
@@ -41,10 +42,8 @@ func TestSchedulerPlacesRemovedReplicas(t *testing.T) {
 					b.Status.AggregatedStatus[0] = newStatus("m1", `{"readyReplicas":3}`)
 				}
 			})
-			lowered, err := Apply(bound, Removals(Candidates(bound, findReady), map[string]int32{"m1": test.unschedulable}), noon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lowered := binding.Copy(bound)
+			lowered.BindingSpec().Clusters = Lower(bound.Spec.Clusters, Removals(Candidates(bound, findReady), map[string]int32{"m1": test.unschedulable}))
 			if again := Candidates(lowered, findReady); len(again) > 0 {
 				t.Errorf("candidates before the scheduler has finished: %+v", again)
 			}

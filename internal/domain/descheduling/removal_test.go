@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -77,11 +76,7 @@ func TestTargetsAreOnlyLowered(t *testing.T) {
 		}
 		bound.Spec.Replicas = int32(sum)
 		removals := Removals(Candidates(bound, findReady), unschedulable)
-		after, err := Apply(bound, removals, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lowered := after.BindingSpec().Clusters
+		lowered := Lower(bound.Spec.Clusters, removals)
 		if len(lowered) != len(bound.Spec.Clusters) {
 			t.Fatalf("targets %v became %v", bound.Spec.Clusters, lowered)
 		}
@@ -104,82 +99,4 @@ func TestTargetsAreOnlyLowered(t *testing.T) {
 	})
 }
 
-func TestRecordOfEmptiedClusters(t *testing.T) {
-	const m1AtNoon = `{"m1":"2030-05-01T12:00:00Z"}`
-	tests := map[string]struct {
-		before   string
-		removals []Removal
-		want     string
-	}{
-		"a cluster that keeps replicas is not recorded": {removals: []Removal{{"m1", 2}}},
-		"a cluster without replicas is recorded":        {removals: []Removal{{"m1", 5}, {"m2", 1}}, want: m1AtNoon},
-		"a recent record stays": {before: `{"m3":"2030-05-01T11:45:00Z"}`, removals: []Removal{{"m1", 5}},
-			want: `{"m1":"2030-05-01T12:00:00Z","m3":"2030-05-01T11:45:00Z"}`},
-		"an old record is dropped":                 {before: `{"m3":"2030-05-01T11:00:00Z"}`, removals: []Removal{{"m1", 5}}, want: m1AtNoon},
-		"a record of the same cluster is replaced": {before: `{"m1":"2030-05-01T11:45:00Z"}`, removals: []Removal{{"m1", 5}}, want: m1AtNoon},
-		"an invalid record is replaced":            {before: `[]`, removals: []Removal{{"m1", 5}}, want: m1AtNoon},
-		"a record of null is replaced":             {before: `null`, removals: []Removal{{"m1", 5}}, want: m1AtNoon},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			bound := newBinding()
-			if test.before != "" {
-				bound.Annotations[workv1alpha2.DescheduledFromAnnotation] = test.before
-			}
-			after, err := Apply(bound, test.removals, noon.Add(300*time.Millisecond))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, after.GetAnnotations()[workv1alpha2.DescheduledFromAnnotation]); diff != "" {
-				t.Errorf("record (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestExplainsRemoval(t *testing.T) {
-	emptied, err := Apply(newBinding(), []Removal{{"m1", 5}}, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct {
-		cluster string
-		after   time.Duration
-		want    bool
-	}{
-		"a deletion after the change":                 {"m1", time.Minute, true},
-		"a deletion in another cluster":               {"m2", time.Minute, false},
-		"a deletion much later":                       {"m1", 31 * time.Minute, false},
-		"the clock of the API server is a bit behind": {"m1", -30 * time.Second, true},
-		"a deletion before the change":                {"m1", -2 * time.Minute, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := ExplainsRemoval(emptied, test.cluster, noon.Add(test.after)); got != test.want {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
-	if ExplainsRemoval(newBinding(), "m1", noon) {
-		t.Error("a binding without a record explains a deletion")
-	}
-}
-
 func statusWithReady(replicas int64) string { return fmt.Sprintf(`{"readyReplicas":%d}`, replicas) }
-
-func FuzzRecord(f *testing.F) {
-	for _, seed := range []string{"", "null", "[]", "{}", `{"m1":null}`, `{"m1":"2030-05-01T12:00:00Z"}`, `{"m1":"0000-01-01T00:00:00Z"}`, `{"m1":1}`} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, record string) {
-		bound := newBinding()
-		bound.Annotations[workv1alpha2.DescheduledFromAnnotation] = record
-		after, err := Apply(bound, []Removal{{"m1", 5}}, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ExplainsRemoval(after, "m1", noon) {
-			t.Errorf("the record %s does not contain m1", after.GetAnnotations()[workv1alpha2.DescheduledFromAnnotation])
-		}
-	})
-}

@@ -218,7 +218,7 @@ func deliverySetups() map[string]brokenSetup {
 	held := func(f *Facts) {
 		w := f.Works.Value[1]
 		w.DeletionTimestamp = &now
-		w.Status.Conditions = append(w.Status.Conditions, work.DeletionHeldCondition(w, "west", guard.ReasonMassDeletion))
+		w.Status.Conditions = append(w.Status.Conditions, work.DeletionHeldCondition(w, "west", guard.ReasonNotReplaced))
 	}
 	return map[string]brokenSetup{
 		"the Works cannot be read": {func(f *Facts) { f.Works = Fact[[]*workv1alpha1.Work]{Err: errors.New("forbidden")} },
@@ -231,7 +231,7 @@ func deliverySetups() map[string]brokenSetup {
 		"there is no Work": {func(f *Facts) { f.Works.Value = f.Works.Value[:1] },
 			StageWork, "west", Pending, ReasonWorkMissing, "there is no Work in namespace karmada-es-west", "karmada-controller-manager"},
 		"the deletion guard holds the Work": {held,
-			StageWork, "west", Failed, workv1alpha1.WorkMassDeletionStoppedReason, "the deletion of Work karmada-es-west/web-6f9 is held", "confirm"},
+			StageWork, "west", Failed, workv1alpha1.WorkNotReplacedReason, "the deletion of Work karmada-es-west/web-6f9 is held", "confirm"},
 		"the Work of a cluster that is no longer chosen": {func(f *Facts) { f.binding().Spec.Clusters = f.binding().Spec.Clusters[:1] },
 			StageWork, "west", Pending, ReasonRemainsElsewhere, "no longer chosen", "describe work"},
 		"dispatching is suspended": {func(f *Facts) {

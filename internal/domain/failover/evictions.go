@@ -188,7 +188,7 @@ func (e *evictionPass) hasHealthyReplacement(task *workv1alpha2.GracefulEviction
 func (e *evictionPass) healthyTargets() []string {
 	var clusters []string
 	for _, name := range targetNames(e.spec) {
-		if e.reportsHealth(name, workv1alpha2.ResourceHealthy) && e.IsStatusCurrent(name) {
+		if reportsHealth(e.status, name, workv1alpha2.ResourceHealthy) && e.IsStatusCurrent(name) {
 			clusters = append(clusters, name)
 		}
 	}
@@ -196,8 +196,8 @@ func (e *evictionPass) healthyTargets() []string {
 }
 
 // reportsHealth reports whether a cluster that has the workload reports this health.
-func (e *evictionPass) reportsHealth(cluster string, health workv1alpha2.ResourceHealth) bool {
-	return slices.ContainsFunc(e.status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+func reportsHealth(status *workv1alpha2.ResourceBindingStatus, cluster string, health workv1alpha2.ResourceHealth) bool {
+	return slices.ContainsFunc(status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
 		return item.ClusterName == cluster && item.Applied && item.Health == health
 	})
 }
@@ -206,7 +206,7 @@ func (e *evictionPass) reportsHealth(cluster string, health workv1alpha2.Resourc
 // completely placed in other clusters, and the copy is not reported as healthy. Such a copy is
 // deleted even if the new copies are not healthy either, because the old copy does not work.
 func (e *evictionPass) isReplacedFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
-	return taskKeepsFailedCopy(task) && e.isFullyPlaced && !e.reportsHealth(task.FromCluster, workv1alpha2.ResourceHealthy)
+	return taskKeepsFailedCopy(task) && e.isFullyPlaced && !reportsHealth(e.status, task.FromCluster, workv1alpha2.ResourceHealthy)
 }
 
 // canReturn reports whether a workload without another cluster may return to its old cluster. This
@@ -222,7 +222,7 @@ func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 	case workv1alpha2.EvictionProducerTaintManager:
 		return true
 	case workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerClusterApplicationFailover:
-		return e.isOverdue(task) && !e.hasLaterFailure(task) || e.reportsHealth(task.FromCluster, workv1alpha2.ResourceHealthy) || !e.failedClusters.Has(task.FromCluster)
+		return e.isOverdue(task) && !e.hasLaterFailure(task) || reportsHealth(e.status, task.FromCluster, workv1alpha2.ResourceHealthy) || !e.failedClusters.Has(task.FromCluster)
 	default:
 		return false
 	}

@@ -108,6 +108,19 @@ func IsFullyPlaced(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return len(spec.Clusters) > 0 && missingReplicas(spec) <= 0
 }
 
+// HasHealthyCopies reports whether the workload of a binding is completely scheduled, and all its
+// clusters report it as healthy. A workload that is scaled to 0 needs no copy.
+func HasHealthyCopies(bound binding.Object) bool {
+	spec := bound.BindingSpec()
+	targets := binding.TargetClusters(spec)
+	if len(targets) == 0 {
+		return hasDividedReplicas(spec) && spec.Replicas == 0
+	}
+	return missingReplicas(spec) <= 0 && !slices.ContainsFunc(targets, func(target workv1alpha2.TargetCluster) bool {
+		return !reportsHealth(bound.BindingStatus(), target.Name, workv1alpha2.ResourceHealthy)
+	})
+}
+
 // missingReplicas returns how many replicas of a divided workload are not scheduled to a cluster.
 func missingReplicas(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	if !hasDividedReplicas(spec) {

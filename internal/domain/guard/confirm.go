@@ -1,6 +1,12 @@
 package guard
 
-import "time"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
 
 // IsConfirmed reports whether a user confirmed the deletion of a Work. began is the time at which
 // the deletion began. text is the value of the annotation on the Cluster: an RFC 3339 time, which
@@ -8,4 +14,16 @@ import "time"
 func IsConfirmed(text string, began time.Time) bool {
 	until, err := time.Parse(time.RFC3339, text)
 	return err == nil && !began.After(until)
+}
+
+// UserDecision returns the value of workv1alpha1.HeldDeletionAnnotation with which a user confirms
+// or rejects the deletion of the Work with the given UID. decision is
+// workv1alpha1.ConfirmHeldDeletion or workv1alpha1.RejectHeldDeletion.
+func UserDecision(decision string, uid types.UID) string { return decision + "/" + string(uid) }
+
+// ReadUserDecision reports whether a user confirmed or rejected the held deletion of the Work. A
+// decision about another Work of the same name has no effect.
+func ReadUserDecision(karmadaWork *workv1alpha1.Work) (isConfirmed, isRejected bool) {
+	text := karmadaWork.Annotations[workv1alpha1.HeldDeletionAnnotation]
+	return text == UserDecision(workv1alpha1.ConfirmHeldDeletion, karmadaWork.UID), text == UserDecision(workv1alpha1.RejectHeldDeletion, karmadaWork.UID)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -13,29 +12,6 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/domain/toleration"
 )
-
-// UserChangedPlacement reports whether a user changed the placement or requested a reschedule
-// between before and after.
-//
-// Changes of replicas and components are ignored, because autoscalers cause them many times a day
-// and they do not select clusters. If the scheduler drops a cluster because there are fewer
-// replicas, the deletion has no explanation. A few such deletions are executed, and many are held.
-func UserChangedPlacement(before, after *workv1alpha2.ResourceBindingSpec) bool {
-	return !equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
-		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt)
-}
-
-// EndedEvictions returns the clusters from which an eviction of the binding ended between before
-// and after. An ended eviction explains only the deletion of the old copy in the evicted cluster.
-func EndedEvictions(before, after *workv1alpha2.ResourceBindingSpec) []string {
-	var clusters []string
-	for i := range before.GracefulEvictionTasks {
-		if from := before.GracefulEvictionTasks[i].FromCluster; !isEvicting(after, from) {
-			clusters = append(clusters, from)
-		}
-	}
-	return clusters
-}
 
 func isEvicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,73 +14,6 @@ import (
 
 func clustersNamed(clusters ...string) policyv1alpha1.ClusterAffinity {
 	return policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
-}
-
-func TestUserChangedPlacement(t *testing.T) {
-	affinity := clustersNamed("m1", "m2")
-	original := &workv1alpha2.ResourceBindingSpec{
-		Replicas: 2, Placement: &policyv1alpha1.Placement{ClusterAffinity: &affinity},
-		Clusters:              []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}},
-		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m3"}},
-	}
-	tests := map[string]struct {
-		change func(*workv1alpha2.ResourceBindingSpec)
-		want   bool
-	}{
-		"nothing":                  {func(*workv1alpha2.ResourceBindingSpec) {}, false},
-		"targets":                  {func(s *workv1alpha2.ResourceBindingSpec) { s.Clusters = nil }, false},
-		"another template version": {func(s *workv1alpha2.ResourceBindingSpec) { s.Resource.ResourceVersion = "9" }, false},
-		"an eviction that begins": {func(s *workv1alpha2.ResourceBindingSpec) {
-			s.GracefulEvictionTasks = append(s.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: "m1"})
-		}, false},
-		"an eviction that ends": {func(s *workv1alpha2.ResourceBindingSpec) { s.GracefulEvictionTasks = nil }, false},
-		"replicas":              {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, false},
-		"a placement":           {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
-		"a removed placement":   {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
-		"a reschedule request": {func(s *workv1alpha2.ResourceBindingSpec) {
-			s.RescheduleTriggeredAt = &metav1.Time{Time: time.Unix(1, 0)}
-		}, true},
-		"components": {func(s *workv1alpha2.ResourceBindingSpec) {
-			s.Components = []workv1alpha2.Component{{Name: "jm", Replicas: 1}}
-		}, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			changed := original.DeepCopy()
-			test.change(changed)
-			if got := UserChangedPlacement(original, changed); got != test.want {
-				t.Errorf("Asked = %v", got)
-			}
-		})
-	}
-}
-
-func TestEndedEvictions(t *testing.T) {
-	from := func(clusters ...string) *workv1alpha2.ResourceBindingSpec {
-		spec := &workv1alpha2.ResourceBindingSpec{}
-		for _, cluster := range clusters {
-			spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: cluster})
-		}
-		return spec
-	}
-	tests := map[string]struct {
-		before, after *workv1alpha2.ResourceBindingSpec
-		want          []string
-	}{
-		"no eviction":                       {from(), from(), nil},
-		"an eviction that begins":           {from(), from("m1"), nil},
-		"an eviction in progress":           {from("m1"), from("m1"), nil},
-		"one of two ends":                   {from("m1", "m2"), from("m2"), []string{"m1"}},
-		"both end":                          {from("m1", "m2"), from(), []string{"m1", "m2"}},
-		"one ends while another one begins": {from("m1"), from("m2"), []string{"m1"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, EndedEvictions(test.before, test.after)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
 }
 
 func TestIsExcluded(t *testing.T) {

@@ -1,11 +1,11 @@
 // Package guard answers: may the objects of a deleted Work be deleted in the member?
 //
 // A deleted Work does not contain the reason for its deletion. The control plane collects the
-// explanations: a user deleted the template or changed the placement, or the cluster is
-// unregistered. A single deletion without an explanation is a normal decision of a scheduler.
-// Unexplained deletions of half of a cluster at once, or of a large part of all clusters, are held
-// until a user confirms them. If a Work is deleted although its owner still requires it, the
-// deletion is a mistake: the Work is released, and its objects stay for the next Work.
+// explanations: a user deleted the template or changed the placement or the replicas, healthy copies
+// in other clusters replace the copy, or the cluster is unregistered. A deletion without an
+// explanation is held until a user confirms it or an explanation is found. If a Work is deleted
+// although its owner still requires it, the deletion is a mistake: the Work is released, and its
+// objects stay for the next Work.
 //
 // Invariants: every verdict is a pure function of its arguments. An unknown fact explains nothing.
 // More evidence for a deletion never turns Delete into Hold.
@@ -57,26 +57,29 @@ type Facts struct {
 	// ClusterUnregistering is true if the cluster is being unregistered.
 	ClusterUnregistering bool
 	Owner                Owner
-	// PlacementChanged is true if a user recently changed the placement or requested a reschedule.
-	PlacementChanged bool
+	// IsSuspended is true if a user suspended the dispatching of the owner to the cluster.
+	IsSuspended bool
+	// HasDeparted is true if the binding records that it left the cluster because a user changed
+	// the placement or the replicas, or because an eviction ended.
+	HasDeparted bool
 	// Excluded is true if users exclude the cluster: the placement excludes the cluster by name, or
 	// a taint or an eviction removes the workload from the cluster.
 	Excluded bool
-	// Descheduled is true if the descheduler recently removed all replicas from the cluster.
-	Descheduled bool
 	// Unmatched is true if a change of the Cluster may be the reason for the deletion, because its
 	// labels, provider, region or zones do not match the placement.
 	Unmatched bool
-	// MovedWhileUnreachable is true if the deletion of the Work began while the cluster was
-	// unreachable, and the workload runs in another cluster. It does not explain a deletion that
-	// was held before.
-	MovedWhileUnreachable bool
+	// IsReplaced is true if healthy copies in other clusters have everything that the template
+	// requires.
+	IsReplaced bool
 	// Template is the state of the template. It is used only if Owner is OwnerGone.
 	Template TemplateState
-	// WasHeld is true if this deletion was held before as part of a mass deletion.
-	WasHeld bool
-	// Confirmed is true if a user confirmed this deletion.
-	Confirmed bool
+	// IsRecreated is true if a binding for another template of the same name requires its objects
+	// in the cluster. It is used only if Owner is OwnerGone.
+	IsRecreated bool
+	// HeldFor is the reason for which this deletion is held, or NoReason.
+	HeldFor Reason
+	// IsConfirmed and IsRejected are true if a user confirmed or rejected this deletion.
+	IsConfirmed, IsRejected bool
 	// RestoreUnconfirmed is true if the control plane was restored from a backup and no user
 	// confirmed the restore.
 	RestoreUnconfirmed bool
@@ -110,15 +113,16 @@ const (
 	// ReasonRestoreUnconfirmed means that the control plane was restored from a backup and no user
 	// confirmed the restore.
 	ReasonRestoreUnconfirmed
-	// ReasonMassDeletion means that a large part of the cluster would be deleted without an
-	// explanation.
-	ReasonMassDeletion
+	// ReasonSuspended means that a user suspended the dispatching to the cluster.
+	ReasonSuspended
+	// ReasonNotReplaced means that no change by a user explains the deletion, and that no healthy
+	// copies in other clusters replace the copy.
+	ReasonNotReplaced
 	// ReasonClusterChanged means that, because of a change of the Cluster, the cluster no longer
 	// matches the placement of many workloads.
 	ReasonClusterChanged
-	// ReasonFleetDeletion means that a large part of all clusters together would be deleted without
-	// an explanation.
-	ReasonFleetDeletion
+	// ReasonBudgetExceeded means that more templates lose their last copy than the budget allows.
+	ReasonBudgetExceeded
 	// ReasonTemplateInUse means that the binding is gone, but its template exists and a policy
 	// claims it.
 	ReasonTemplateInUse
@@ -130,29 +134,48 @@ const (
 )
 
 // Decide returns the verdict on the deletion of one Work, and the reason if the verdict is Hold.
-func Decide(f Facts, s Bursts, l Limits) (Verdict, Reason) {
+func Decide(f Facts, c Counts, l Limits) (Verdict, Reason) {
 	switch {
+	case f.IsRejected:
+		return HandOver, NoReason
 	case f.RestoreUnconfirmed && (f.ClusterUnregistering || f.Owner != OwnerRequiresWork):
 		return Hold, ReasonRestoreUnconfirmed
 	case f.ClusterUnregistering:
 		return Delete, NoReason
 	case f.Owner == OwnerRequiresWork:
 		return HandOver, NoReason
-	case !IsUnexplained(f), f.Confirmed, f.AlreadyAllowed:
+	case f.IsSuspended:
+		return Hold, ReasonSuspended
+	case f.IsConfirmed, f.AlreadyAllowed:
 		return Delete, NoReason
-	case f.Owner == OwnerGone:
+	case f.Owner == OwnerGone && f.Template != TemplateDeleted && f.Template != TemplateUnclaimed:
 		return decideMissingOwner(f.Template)
-	case f.Unmatched && l.ChangedCluster.IsExceeded(s.Cluster):
+	case f.isUnmatchedOnly() && (f.HeldFor == ReasonClusterChanged || c.ChangedCluster >= l.ChangedCluster):
 		return Hold, ReasonClusterChanged
-	case l.Cluster.IsExceeded(s.Cluster):
-		return Hold, ReasonMassDeletion
-	case s.Clusters > 1 && l.Fleet.IsExceeded(s.Fleet):
-		return Hold, ReasonFleetDeletion
-	case f.WasHeld:
-		return Hold, ReasonMassDeletion
-	default:
+	case f.Owner == OwnerDropsWork && !f.isExplained() && !f.Unmatched:
+		return Hold, ReasonNotReplaced
+	case !f.losesLastCopy() || f.HeldFor != ReasonBudgetExceeded && !l.isExceeded(c):
 		return Delete, NoReason
+	case f.IsRecreated:
+		return HandOver, NoReason
+	default:
+		return Hold, ReasonBudgetExceeded
 	}
+}
+
+// isExplained reports whether a user or an ended move explains that the owner drops the Work.
+func (f Facts) isExplained() bool { return f.HasDeparted || f.Excluded || f.IsReplaced }
+
+// isUnmatchedOnly reports whether a change of the Cluster is the only known reason of the deletion.
+// Healthy copies in other clusters are no reason then, because every workload of the cluster may
+// depend on its own copy there.
+func (f Facts) isUnmatchedOnly() bool {
+	return f.Owner == OwnerDropsWork && f.Unmatched && !f.HasDeparted && !f.Excluded
+}
+
+// losesLastCopy reports whether the deletion may stop the last copy of a template.
+func (f Facts) losesLastCopy() bool {
+	return f.Owner == OwnerGone || f.Owner == OwnerDropsWork && !f.IsReplaced
 }
 
 // decideMissingOwner returns the verdict on a Work whose binding is gone, if the template is not
@@ -168,19 +191,5 @@ func decideMissingOwner(template TemplateState) (Verdict, Reason) {
 		return Hold, ReasonTemplateNotServed
 	default:
 		return Hold, ReasonTemplateUnreadable
-	}
-}
-
-// IsUnexplained reports whether the deletion has no explanation so far.
-func IsUnexplained(f Facts) bool {
-	switch {
-	case f.ClusterUnregistering:
-		return false
-	case f.Owner == OwnerDropsWork:
-		return !f.PlacementChanged && !f.Excluded && !f.Descheduled && (!f.MovedWhileUnreachable || f.WasHeld)
-	case f.Owner == OwnerGone:
-		return f.Template != TemplateDeleted && f.Template != TemplateUnclaimed
-	default:
-		return false
 	}
 }

@@ -6,174 +6,178 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Bursts with a mass deletion in one cluster, with one in all clusters together, and without a mass
-// deletion.
 var (
-	massDeletion  = Bursts{Cluster: Burst{Unexplained: 30, Works: 40}, Fleet: Burst{Unexplained: 30, Works: 40}, Clusters: 1}
-	fleetDeletion = Bursts{Cluster: Burst{Unexplained: 5, Works: 20}, Fleet: Burst{Unexplained: 150, Works: 600}, Clusters: 30}
-	fewDeletions  = Bursts{Cluster: Burst{Unexplained: 3, Works: 4}, Fleet: Burst{Unexplained: 3, Works: 4}, Clusters: 1}
-	limits        = DefaultLimits()
+	// budgeted are limits with a deletion budget. noBudget are the default limits.
+	budgeted = Limits{ChangedCluster: 20, Namespace: 50, Fleet: 100}
+	noBudget = DefaultLimits()
+	few      = Counts{ChangedCluster: 19, Namespace: 50, Fleet: 100}
 )
 
 func TestDecide(t *testing.T) {
 	tests := map[string]struct {
-		facts Facts
-		scale Bursts
-		want  Verdict
+		facts  Facts
+		counts Counts
+		want   Verdict
+		reason Reason
 	}{
-		"a Work without an owner":                               {Facts{}, massDeletion, Delete},
-		"all Works of an unregistering cluster":                 {Facts{ClusterUnregistering: true, Owner: OwnerDropsWork}, massDeletion, Delete},
-		"desired Works of an unregistering cluster":             {Facts{ClusterUnregistering: true, Owner: OwnerRequiresWork}, massDeletion, Delete},
-		"unconfirmed restore":                                   {Facts{RestoreUnconfirmed: true}, fewDeletions, Hold},
-		"unconfirmed restore, unregistering cluster":            {Facts{RestoreUnconfirmed: true, ClusterUnregistering: true}, fewDeletions, Hold},
-		"unconfirmed restore, desired Work":                     {Facts{RestoreUnconfirmed: true, Owner: OwnerRequiresWork}, fewDeletions, HandOver},
-		"a desired Work":                                        {Facts{Owner: OwnerRequiresWork}, fewDeletions, HandOver},
-		"desired Works of half a cluster":                       {Facts{Owner: OwnerRequiresWork}, massDeletion, HandOver},
-		"a desired Work that was held and confirmed":            {Facts{Owner: OwnerRequiresWork, Confirmed: true, WasHeld: true}, massDeletion, HandOver},
-		"a few unexplained deletions":                           {Facts{Owner: OwnerDropsWork}, fewDeletions, Delete},
-		"half of a cluster, unexplained":                        {Facts{Owner: OwnerDropsWork}, massDeletion, Hold},
-		"half of a cluster after a change of the placement":     {Facts{Owner: OwnerDropsWork, PlacementChanged: true}, massDeletion, Delete},
-		"half of a cluster that the placement excludes":         {Facts{Owner: OwnerDropsWork, Excluded: true}, massDeletion, Delete},
-		"half of a cluster after its replicas were removed":     {Facts{Owner: OwnerDropsWork, Descheduled: true}, massDeletion, Delete},
-		"removed replicas, and the cluster is desired again":    {Facts{Owner: OwnerRequiresWork, Descheduled: true}, massDeletion, HandOver},
-		"removed replicas, and the binding is missing":          {Facts{Owner: OwnerGone, Descheduled: true, Template: TemplateInUse}, fewDeletions, Hold},
-		"half of a cluster that was unreachable":                {Facts{Owner: OwnerDropsWork, MovedWhileUnreachable: true}, massDeletion, Delete},
-		"a held deletion, the cluster was unreachable":          {Facts{Owner: OwnerDropsWork, MovedWhileUnreachable: true, WasHeld: true}, fewDeletions, Hold},
-		"held deletions of half a cluster that was unreachable": {Facts{Owner: OwnerDropsWork, MovedWhileUnreachable: true, WasHeld: true}, massDeletion, Hold},
-		"half of a cluster, confirmed by a user":                {Facts{Owner: OwnerDropsWork, WasHeld: true, Confirmed: true}, massDeletion, Delete},
-		"a held deletion stays held after the burst":            {Facts{Owner: OwnerDropsWork, WasHeld: true}, fewDeletions, Hold},
-		"a held deletion with an explanation":                   {Facts{Owner: OwnerDropsWork, WasHeld: true, PlacementChanged: true}, fewDeletions, Delete},
-		"a few workloads excluded by a label of the cluster":    {Facts{Owner: OwnerDropsWork, Unmatched: true}, fewDeletions, Delete},
-		"twenty workloads excluded by a label of the cluster":   {Facts{Owner: OwnerDropsWork, Unmatched: true}, Bursts{Cluster: Burst{Unexplained: 20, Works: 5000}, Clusters: 1}, Hold},
-		"excluded by a label, confirmed by a user":              {Facts{Owner: OwnerDropsWork, Unmatched: true, Confirmed: true}, massDeletion, Delete},
-		"a few Works of each of many clusters":                  {Facts{Owner: OwnerDropsWork}, fleetDeletion, Hold},
-		"many clusters, a changed placement":                    {Facts{Owner: OwnerDropsWork, PlacementChanged: true}, fleetDeletion, Delete},
-		"many clusters, confirmed by a user":                    {Facts{Owner: OwnerDropsWork, Confirmed: true}, fleetDeletion, Delete},
-		"a deletion that was allowed before":                    {Facts{Owner: OwnerDropsWork, AlreadyAllowed: true}, massDeletion, Delete},
-		"allowed before and desired again":                      {Facts{Owner: OwnerRequiresWork, AlreadyAllowed: true}, fewDeletions, HandOver},
-		"a template that was not read":                          {Facts{Owner: OwnerGone}, fewDeletions, ReadTemplate},
-		"a template that was deleted":                           {Facts{Owner: OwnerGone, Template: TemplateDeleted}, fewDeletions, Delete},
-		"a template that no policy claims":                      {Facts{Owner: OwnerGone, Template: TemplateUnclaimed}, fewDeletions, Delete},
-		"a missing binding with a claimed template":             {Facts{Owner: OwnerGone, Template: TemplateInUse}, fewDeletions, Hold},
-		"a template that cannot be read":                        {Facts{Owner: OwnerGone, Template: TemplateUnreadable}, fewDeletions, Hold},
-		"a template of a kind that is not served":               {Facts{Owner: OwnerGone, Template: TemplateNotServed}, fewDeletions, Hold},
-		"a template that cannot be read, confirmed by a user":   {Facts{Owner: OwnerGone, Template: TemplateUnreadable, Confirmed: true}, fewDeletions, Delete},
-		"many templates that were not read":                     {Facts{Owner: OwnerGone}, massDeletion, ReadTemplate},
-		"many templates that are deleted":                       {Facts{Owner: OwnerGone, Template: TemplateDeleted}, massDeletion, Delete},
-		"many templates that no policy claims":                  {Facts{Owner: OwnerGone, Template: TemplateUnclaimed}, massDeletion, Delete},
-		"many missing bindings with claimed templates":          {Facts{Owner: OwnerGone, Template: TemplateInUse}, massDeletion, Hold},
-		"many templates that cannot be read":                    {Facts{Owner: OwnerGone, Template: TemplateUnreadable}, massDeletion, Hold},
-		"a template that cannot be read, held before":           {Facts{Owner: OwnerGone, Template: TemplateUnreadable, WasHeld: true}, fewDeletions, Hold},
-		"a held deletion reads the template again":              {Facts{Owner: OwnerGone, WasHeld: true}, fewDeletions, ReadTemplate},
+		"a Work without an owner":                             {Facts{}, few, Delete, NoReason},
+		"all Works of an unregistering cluster":               {Facts{ClusterUnregistering: true, Owner: OwnerDropsWork}, few, Delete, NoReason},
+		"desired Works of an unregistering cluster":           {Facts{ClusterUnregistering: true, Owner: OwnerRequiresWork}, few, Delete, NoReason},
+		"unconfirmed restore":                                 {Facts{RestoreUnconfirmed: true}, few, Hold, ReasonRestoreUnconfirmed},
+		"unconfirmed restore, unregistering cluster":          {Facts{RestoreUnconfirmed: true, ClusterUnregistering: true}, few, Hold, ReasonRestoreUnconfirmed},
+		"unconfirmed restore, desired Work":                   {Facts{RestoreUnconfirmed: true, Owner: OwnerRequiresWork}, few, HandOver, NoReason},
+		"a desired Work":                                      {Facts{Owner: OwnerRequiresWork}, few, HandOver, NoReason},
+		"a desired Work that was held and confirmed":          {Facts{Owner: OwnerRequiresWork, IsConfirmed: true, HeldFor: ReasonBudgetExceeded}, few, HandOver, NoReason},
+		"allowed before and desired again":                    {Facts{Owner: OwnerRequiresWork, AlreadyAllowed: true}, few, HandOver, NoReason},
+		"nothing explains the deletion":                       {Facts{Owner: OwnerDropsWork}, few, Hold, ReasonNotReplaced},
+		"nothing explains the deletion, confirmed by a user":  {Facts{Owner: OwnerDropsWork, IsConfirmed: true}, few, Delete, NoReason},
+		"nothing explains the deletion, rejected by a user":   {Facts{Owner: OwnerDropsWork, IsRejected: true}, few, HandOver, NoReason},
+		"a deletion that was allowed before":                  {Facts{Owner: OwnerDropsWork, AlreadyAllowed: true}, few, Delete, NoReason},
+		"a recorded departure":                                {Facts{Owner: OwnerDropsWork, HasDeparted: true}, few, Delete, NoReason},
+		"a cluster that the placement excludes":               {Facts{Owner: OwnerDropsWork, Excluded: true}, few, Delete, NoReason},
+		"healthy copies in other clusters":                    {Facts{Owner: OwnerDropsWork, IsReplaced: true}, few, Delete, NoReason},
+		"a departure, and the cluster is desired again":       {Facts{Owner: OwnerRequiresWork, HasDeparted: true}, few, HandOver, NoReason},
+		"a departure, and the binding is missing":             {Facts{Owner: OwnerGone, HasDeparted: true, Template: TemplateInUse}, few, Hold, ReasonTemplateInUse},
+		"a few workloads excluded by a label":                 {Facts{Owner: OwnerDropsWork, Unmatched: true}, few, Delete, NoReason},
+		"twenty workloads excluded by a label":                {Facts{Owner: OwnerDropsWork, Unmatched: true}, Counts{ChangedCluster: 20}, Hold, ReasonClusterChanged},
+		"excluded by a label, with copies in other clusters":  {Facts{Owner: OwnerDropsWork, Unmatched: true, IsReplaced: true}, Counts{ChangedCluster: 20}, Hold, ReasonClusterChanged},
+		"excluded by a label after an ended move":             {Facts{Owner: OwnerDropsWork, Unmatched: true, HasDeparted: true}, Counts{ChangedCluster: 20}, Delete, NoReason},
+		"excluded by a label, confirmed by a user":            {Facts{Owner: OwnerDropsWork, Unmatched: true, IsConfirmed: true}, Counts{ChangedCluster: 20}, Delete, NoReason},
+		"excluded by a label stays held after the others":     {Facts{Owner: OwnerDropsWork, Unmatched: true, HeldFor: ReasonClusterChanged}, few, Hold, ReasonClusterChanged},
+		"excluded by a label, explained later":                {Facts{Owner: OwnerDropsWork, Unmatched: true, HeldFor: ReasonClusterChanged, HasDeparted: true}, few, Delete, NoReason},
+		"a suspended cluster":                                 {Facts{Owner: OwnerDropsWork, HasDeparted: true, IsSuspended: true}, few, Hold, ReasonSuspended},
+		"a suspended cluster, confirmed by a user":            {Facts{Owner: OwnerDropsWork, IsConfirmed: true, IsSuspended: true}, few, Hold, ReasonSuspended},
+		"a suspended cluster of a deleted template":           {Facts{Owner: OwnerGone, IsSuspended: true}, few, Hold, ReasonSuspended},
+		"a suspended cluster that is desired":                 {Facts{Owner: OwnerRequiresWork, IsSuspended: true}, few, HandOver, NoReason},
+		"a suspended cluster that unregisters":                {Facts{ClusterUnregistering: true, IsSuspended: true}, few, Delete, NoReason},
+		"a template that was not read":                        {Facts{Owner: OwnerGone}, few, ReadTemplate, NoReason},
+		"a template that was deleted":                         {Facts{Owner: OwnerGone, Template: TemplateDeleted}, few, Delete, NoReason},
+		"a template that no policy claims":                    {Facts{Owner: OwnerGone, Template: TemplateUnclaimed}, few, Delete, NoReason},
+		"a missing binding with a claimed template":           {Facts{Owner: OwnerGone, Template: TemplateInUse}, few, Hold, ReasonTemplateInUse},
+		"a template that cannot be read":                      {Facts{Owner: OwnerGone, Template: TemplateUnreadable}, few, Hold, ReasonTemplateUnreadable},
+		"a template of a kind that is not served":             {Facts{Owner: OwnerGone, Template: TemplateNotServed}, few, Hold, ReasonTemplateNotServed},
+		"a template that cannot be read, confirmed by a user": {Facts{Owner: OwnerGone, Template: TemplateUnreadable, IsConfirmed: true}, few, Delete, NoReason},
+		"deleted templates above the budget of the namespace": {Facts{Owner: OwnerGone, Template: TemplateDeleted}, Counts{Namespace: 51}, Hold, ReasonBudgetExceeded},
+		"deleted templates above the budget of the fleet":     {Facts{Owner: OwnerGone, Template: TemplateDeleted}, Counts{Namespace: 3, Fleet: 101}, Hold, ReasonBudgetExceeded},
+		"above the budget, confirmed by a user":               {Facts{Owner: OwnerGone, Template: TemplateDeleted, IsConfirmed: true}, Counts{Namespace: 51}, Delete, NoReason},
+		"above the budget, rejected by a user":                {Facts{Owner: OwnerGone, Template: TemplateDeleted, IsRejected: true}, Counts{Namespace: 51}, HandOver, NoReason},
+		"above the budget, and the template is created again": {Facts{Owner: OwnerGone, Template: TemplateDeleted, IsRecreated: true}, Counts{Namespace: 51}, HandOver, NoReason},
+		"within the budget, and the template is created again": {
+			Facts{Owner: OwnerGone, Template: TemplateDeleted, IsRecreated: true}, few, Delete, NoReason},
+		"held for the budget stays held after the others": {Facts{Owner: OwnerGone, Template: TemplateDeleted, HeldFor: ReasonBudgetExceeded}, few, Hold, ReasonBudgetExceeded},
+		"a changed placement that stops workloads":        {Facts{Owner: OwnerDropsWork, HasDeparted: true}, Counts{Namespace: 51}, Hold, ReasonBudgetExceeded},
+		"a scale-down leaves copies and needs no budget":  {Facts{Owner: OwnerDropsWork, HasDeparted: true, IsReplaced: true}, Counts{Namespace: 51}, Delete, NoReason},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := Decide(test.facts, test.scale, limits); got != test.want {
-				t.Errorf("Decide = %d, want %d", got, test.want)
+			if got, reason := Decide(test.facts, test.counts, budgeted); got != test.want || reason != test.reason {
+				t.Errorf("verdict %d, reason %d; want %d, %d", got, reason, test.want, test.reason)
 			}
 		})
 	}
 }
 
-func TestClusterLimit(t *testing.T) {
-	tests := map[string]struct {
-		burst Burst
-		want  bool
-	}{
-		"no deletions":                    {Burst{}, false},
-		"all of a small cluster":          {Burst{Unexplained: 19, Works: 19}, false},
-		"all of a larger one":             {Burst{Unexplained: 20, Works: 20}, true},
-		"exactly half":                    {Burst{Unexplained: 20, Works: 40}, false},
-		"more than half":                  {Burst{Unexplained: 21, Works: 40}, true},
-		"many of a very large one":        {Burst{Unexplained: 4000, Works: 10_000}, false},
-		"most of a very large one":        {Burst{Unexplained: 6000, Works: 10_000}, true},
-		"more deletions than known Works": {Burst{Unexplained: 30, Works: 0}, true},
+func TestDefaultLimitsHaveNoBudget(t *testing.T) {
+	facts := Facts{Owner: OwnerGone, Template: TemplateDeleted}
+	if got, _ := Decide(facts, Counts{Namespace: 5000, Fleet: 5000}, noBudget); got != Delete {
+		t.Errorf("verdict %d", got)
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := DefaultLimits().Cluster.IsExceeded(test.burst); got != test.want {
-				t.Errorf("Exceeded = %v", got)
-			}
-		})
+	if _, budget := noBudget.Applicable(facts); budget {
+		t.Error("deletions are counted")
 	}
 }
 
 func drawFacts(t *rapid.T) Facts {
 	return Facts{
-		ClusterUnregistering:  rapid.Bool().Draw(t, "leaves"),
-		Owner:                 Owner(rapid.IntRange(int(OwnerNone), int(OwnerGone)).Draw(t, "owner")),
-		PlacementChanged:      rapid.Bool().Draw(t, "asked"),
-		Excluded:              rapid.Bool().Draw(t, "excluded"),
-		Descheduled:           rapid.Bool().Draw(t, "descheduled"),
-		MovedWhileUnreachable: rapid.Bool().Draw(t, "moved"),
-		Template:              TemplateState(rapid.IntRange(int(TemplateNotRead), int(TemplateUnclaimed)).Draw(t, "template")),
-		WasHeld:               rapid.Bool().Draw(t, "held"),
-		Confirmed:             rapid.Bool().Draw(t, "confirmed"),
-		AlreadyAllowed:        rapid.Bool().Draw(t, "decided"),
-		Unmatched:             rapid.Bool().Draw(t, "unmatched"),
-		RestoreUnconfirmed:    rapid.Bool().Draw(t, "restored"),
+		ClusterUnregistering: rapid.Bool().Draw(t, "unregistering"),
+		Owner:                Owner(rapid.IntRange(int(OwnerNone), int(OwnerGone)).Draw(t, "owner")),
+		IsSuspended:          rapid.Bool().Draw(t, "suspended"),
+		HasDeparted:          rapid.Bool().Draw(t, "departed"),
+		Excluded:             rapid.Bool().Draw(t, "excluded"),
+		Unmatched:            rapid.Bool().Draw(t, "unmatched"),
+		IsReplaced:           rapid.Bool().Draw(t, "replaced"),
+		Template:             TemplateState(rapid.IntRange(int(TemplateNotRead), int(TemplateUnclaimed)).Draw(t, "template")),
+		IsRecreated:          rapid.Bool().Draw(t, "recreated"),
+		HeldFor:              rapid.SampledFrom([]Reason{NoReason, ReasonClusterChanged, ReasonBudgetExceeded}).Draw(t, "held for"),
+		IsConfirmed:          rapid.Bool().Draw(t, "confirmed"),
+		IsRejected:           rapid.Bool().Draw(t, "rejected"),
+		RestoreUnconfirmed:   rapid.Bool().Draw(t, "restored"),
+		AlreadyAllowed:       rapid.Bool().Draw(t, "allowed"),
 	}
 }
 
-// drawBursts draws a burst in one cluster, and a burst in several clusters that include this
-// cluster.
-func drawBursts(t *rapid.T) Bursts {
-	works, others := rapid.IntRange(0, 1000).Draw(t, "works"), rapid.IntRange(0, 10_000).Draw(t, "works of others")
-	s := Bursts{Cluster: Burst{Unexplained: rapid.IntRange(0, works).Draw(t, "open"), Works: works}, Clusters: rapid.IntRange(0, 50).Draw(t, "clusters")}
-	s.Fleet = Burst{Unexplained: s.Cluster.Unexplained + rapid.IntRange(0, others).Draw(t, "open in others"), Works: works + others}
-	return s
+// drawCounts draws the counts of a deletion. Counts to which no limit applies are 0.
+func drawCounts(t *rapid.T, f Facts) Counts {
+	changedCluster, budget := budgeted.Applicable(f)
+	var c Counts
+	if changedCluster {
+		c.ChangedCluster = rapid.IntRange(1, 40).Draw(t, "in the cluster")
+	}
+	if budget {
+		c.Namespace = rapid.IntRange(1, 100).Draw(t, "in the namespace")
+		c.Fleet = c.Namespace + rapid.IntRange(0, 100).Draw(t, "in other namespaces")
+	}
+	return c
 }
 
 func TestDecisionsAreSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		facts, scale := drawFacts(t), drawBursts(t)
-		verdict, reason := Decide(facts, scale, limits)
-		if verdict == Delete && facts.Owner == OwnerRequiresWork && !facts.ClusterUnregistering {
-			t.Error("a desired object is deleted")
-		}
-		allowed := facts.Confirmed || facts.AlreadyAllowed
-		if verdict == Delete && IsUnexplained(facts) && !allowed && (limits.Cluster.IsExceeded(scale.Cluster) || scale.Clusters > 1 && limits.Fleet.IsExceeded(scale.Fleet)) {
-			t.Error("a deletion in a mass deletion is executed without an explanation")
-		}
-		if verdict == Delete && IsUnexplained(facts) && !allowed && facts.Owner == OwnerGone {
-			t.Error("a missing binding counts as a deleted template")
+		facts := drawFacts(t)
+		counts := drawCounts(t, facts)
+		verdict, reason := Decide(facts, counts, budgeted)
+		if (verdict == Hold) != (reason != NoReason) {
+			t.Errorf("verdict %d with reason %d", verdict, reason)
 		}
 		if verdict == ReadTemplate && facts.Template != TemplateNotRead {
 			t.Error("a template is read repeatedly")
 		}
-		if verdict == Delete && facts.RestoreUnconfirmed {
-			t.Error("a restored control plane deletes before a user confirmed the restore")
+		if verdict != Delete {
+			return
 		}
-		if verdict == Delete && IsUnexplained(facts) && !allowed && facts.Unmatched && limits.ChangedCluster.IsExceeded(scale.Cluster) {
+		if facts.RestoreUnconfirmed || facts.IsRejected {
+			t.Error("a restored control plane deletes before a confirmation, or a rejected deletion is executed")
+		}
+		if facts.ClusterUnregistering || facts.Owner == OwnerNone {
+			return
+		}
+		if facts.Owner == OwnerRequiresWork || facts.IsSuspended {
+			t.Error("a desired object, or an object in a suspended cluster, is deleted")
+		}
+		if facts.IsConfirmed || facts.AlreadyAllowed {
+			return
+		}
+		if facts.Owner == OwnerGone && facts.Template != TemplateDeleted && facts.Template != TemplateUnclaimed {
+			t.Error("a missing binding counts as a deleted template")
+		}
+		if facts.Owner == OwnerDropsWork && !facts.HasDeparted && !facts.Excluded && !facts.IsReplaced && !facts.Unmatched {
+			t.Error("an unexplained deletion is executed")
+		}
+		if facts.isUnmatchedOnly() && counts.ChangedCluster >= budgeted.ChangedCluster {
 			t.Error("a change of the cluster deletes many workloads")
 		}
-		if verdict == Delete && facts.WasHeld && facts.Owner == OwnerDropsWork && !allowed && !facts.ClusterUnregistering && !facts.PlacementChanged && !facts.Excluded && !facts.Descheduled {
-			t.Error("a held deletion is executed although no user confirmed or explained it")
-		}
-		if verdict == Hold && !IsUnexplained(facts) && !facts.RestoreUnconfirmed {
-			t.Error("an explained deletion is held")
-		}
-		if (verdict == Hold) != (reason != NoReason) {
-			t.Errorf("verdict %d with reason %d", verdict, reason)
+		if facts.losesLastCopy() && (facts.HeldFor == ReasonBudgetExceeded || counts.Namespace > budgeted.Namespace || counts.Fleet > budgeted.Fleet) {
+			t.Error("the budget is exceeded")
 		}
 	})
 }
 
 func TestMoreEvidenceNeverHoldsADeletion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		facts, scale := drawFacts(t), drawBursts(t)
-		if verdict, _ := Decide(facts, scale, limits); verdict != Delete {
+		facts := drawFacts(t)
+		counts := drawCounts(t, facts)
+		if verdict, _ := Decide(facts, counts, budgeted); verdict != Delete {
 			return
 		}
 		more := facts
-		more.ClusterUnregistering = facts.ClusterUnregistering || rapid.Bool().Draw(t, "more leaves")
-		more.Descheduled = facts.Descheduled || rapid.Bool().Draw(t, "more descheduled")
-		more.PlacementChanged = facts.PlacementChanged || rapid.Bool().Draw(t, "more asked")
+		more.ClusterUnregistering = facts.ClusterUnregistering || rapid.Bool().Draw(t, "more unregistering")
+		more.HasDeparted = facts.HasDeparted || rapid.Bool().Draw(t, "more departed")
 		more.Excluded = facts.Excluded || rapid.Bool().Draw(t, "more excluded")
-		more.MovedWhileUnreachable = facts.MovedWhileUnreachable || rapid.Bool().Draw(t, "more moved")
-		more.Confirmed = facts.Confirmed || rapid.Bool().Draw(t, "more confirmed")
-		more.WasHeld = facts.WasHeld && rapid.Bool().Draw(t, "still held")
-		if got, _ := Decide(more, scale, limits); got != Delete {
+		more.IsReplaced = facts.IsReplaced || rapid.Bool().Draw(t, "more replaced")
+		more.IsConfirmed = facts.IsConfirmed || rapid.Bool().Draw(t, "more confirmed")
+		if facts.HeldFor != NoReason && rapid.Bool().Draw(t, "no longer held") {
+			more.HeldFor = NoReason
+		}
+		if got, _ := Decide(more, counts, budgeted); got != Delete {
 			t.Errorf("%+v is deleted, but %+v gives %d", facts, more, got)
 		}
 	})
@@ -181,36 +185,18 @@ func TestMoreEvidenceNeverHoldsADeletion(t *testing.T) {
 
 func TestFewerDeletionsNeverHoldADeletion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		facts, scale := drawFacts(t), drawBursts(t)
-		if verdict, _ := Decide(facts, scale, limits); verdict != Delete {
+		facts := drawFacts(t)
+		counts := drawCounts(t, facts)
+		if verdict, _ := Decide(facts, counts, budgeted); verdict != Delete {
 			return
 		}
-		fewer := scale
-		fewer.Cluster.Unexplained -= rapid.IntRange(0, scale.Cluster.Unexplained).Draw(t, "fewer")
-		fewer.Fleet.Unexplained -= rapid.IntRange(scale.Cluster.Unexplained-fewer.Cluster.Unexplained, scale.Fleet.Unexplained).Draw(t, "fewer in all")
-		fewer.Clusters -= rapid.IntRange(0, scale.Clusters).Draw(t, "fewer clusters")
-		if got, _ := Decide(facts, fewer, limits); got != Delete {
-			t.Errorf("%+v is deleted at %+v, but %+v gives %d", facts, scale, fewer, got)
+		fewer := Counts{
+			ChangedCluster: rapid.IntRange(0, counts.ChangedCluster).Draw(t, "fewer in the cluster"),
+			Namespace:      rapid.IntRange(0, counts.Namespace).Draw(t, "fewer in the namespace"),
+			Fleet:          rapid.IntRange(0, counts.Fleet).Draw(t, "fewer in total"),
+		}
+		if got, _ := Decide(facts, fewer, budgeted); got != Delete {
+			t.Errorf("%+v is deleted at %+v, but %+v gives %d", facts, counts, fewer, got)
 		}
 	})
-}
-
-func TestFleetLimit(t *testing.T) {
-	tests := map[string]struct {
-		burst Burst
-		want  bool
-	}{
-		"all of a small installation":               {Burst{Unexplained: 99, Works: 99}, false},
-		"a tenth of a large one":                    {Burst{Unexplained: 1000, Works: 10_000}, false},
-		"more than a tenth":                         {Burst{Unexplained: 1001, Works: 10_000}, true},
-		"five of twenty Works in each of thirty":    {Burst{Unexplained: 150, Works: 600}, true},
-		"nineteen of a thousand in each of hundred": {Burst{Unexplained: 1900, Works: 100_000}, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := DefaultLimits().Fleet.IsExceeded(test.burst); got != test.want {
-				t.Errorf("Exceeded = %v", got)
-			}
-		})
-	}
 }

@@ -1,51 +1,39 @@
 package guard
 
-// Burst holds the number of unexplained deletions in one or more clusters.
-type Burst struct {
-	// Unexplained is the number of Works that are being deleted, or were deleted recently, without
-	// an explanation.
-	Unexplained int
-	// Works is the number of all Works, including those in Unexplained.
-	Works int
+import "time"
+
+// Window is how long a deletion counts towards the limits.
+const Window = 5 * time.Minute
+
+// Limits are the numbers of deletions from which deletions are held. They apply to the deletions
+// that began within Window.
+type Limits struct {
+	// ChangedCluster is the number of deletions after a change of a Cluster that is too large for
+	// one cluster.
+	ChangedCluster int
+	// Namespace and Fleet are the deletion budget: how many templates in one namespace, and how many
+	// templates in total, may lose their last copy. 0 means no limit.
+	Namespace, Fleet int
 }
 
-// Bursts holds the bursts of the same period.
-type Bursts struct {
-	// Cluster counts the deletions and Works of the cluster of the deleted Work.
-	Cluster Burst
-	// Fleet counts the deletions and Works of all clusters with unexplained deletions.
-	Fleet Burst
-	// Clusters is the number of clusters with unexplained deletions.
-	Clusters int
+// Counts are the numbers of recent deletions, including the deletion that is decided. A number is 0
+// if its limit does not apply to this deletion.
+type Counts struct{ ChangedCluster, Namespace, Fleet int }
+
+// DefaultLimits returns the default limits. If a change of a Cluster excludes 20 workloads or more,
+// their deletion is held, because a label may be removed by a mistake that has nothing to do with
+// workloads. There is no deletion budget by default.
+func DefaultLimits() Limits { return Limits{ChangedCluster: 20} }
+
+func (l Limits) isExceeded(c Counts) bool {
+	return l.Namespace > 0 && c.Namespace > l.Namespace || l.Fleet > 0 && c.Fleet > l.Fleet
 }
 
-// Limit defines the size from which a burst is a mass deletion.
-type Limit struct {
-	// MinDeletions is the smallest number of unexplained deletions that can be a mass deletion.
-	MinDeletions int
-	// Percent is the percentage of all Works that may be deleted without being a mass deletion.
-	Percent int
-}
-
-// Limits holds the limits for one cluster, for one cluster that no longer matches placements
-// because of a change of the Cluster, and for all clusters together.
-type Limits struct{ Cluster, ChangedCluster, Fleet Limit }
-
-// DefaultLimits returns the default limits. In one cluster, 19 Works or half of all Works,
-// whichever is more, may be deleted without a confirmation.
-//
-// If a change of the Cluster excludes 20 workloads or more, their deletion is always held, because
-// a label may be removed by a mistake that has nothing to do with workloads.
-//
-// In all clusters together, 99 Works may be deleted, or a tenth of the Works of the clusters with
-// unexplained deletions. A scheduler moves a few workloads at a time, and a descheduler moves
-// workloads within a budget. Neither moves a tenth of many clusters in five minutes. The limit for
-// all clusters never holds a deletion in an installation with less than 100 Works.
-func DefaultLimits() Limits {
-	return Limits{Cluster: Limit{MinDeletions: 20, Percent: 50}, ChangedCluster: Limit{MinDeletions: 20}, Fleet: Limit{MinDeletions: 100, Percent: 10}}
-}
-
-// IsExceeded reports whether the burst is a mass deletion.
-func (l Limit) IsExceeded(b Burst) bool {
-	return b.Unexplained >= l.MinDeletions && b.Unexplained*100 > b.Works*l.Percent
+// Applicable reports which limits apply to a deletion: the limit for a changed Cluster, or the
+// deletion budget. No limit applies to a deletion that a user confirmed or that was allowed before.
+func (l Limits) Applicable(f Facts) (changedCluster, budget bool) {
+	if f.IsConfirmed || f.AlreadyAllowed || f.ClusterUnregistering {
+		return false, false
+	}
+	return f.isUnmatchedOnly(), (l.Namespace > 0 || l.Fleet > 0) && f.losesLastCopy()
 }

@@ -17,16 +17,17 @@ func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 	}
-	confirm := fmt.Sprintf("The objects stay in cluster %s. If the deletion is right, confirm all that were begun so far: %s",
-		cluster, confirmCommand(cluster))
+	confirm := fmt.Sprintf("The objects stay in cluster %s. If the deletion is right: %s", cluster, confirmCommand(work))
 	switch reason {
-	case guard.ReasonFleetDeletion:
-		condition.Reason = workv1alpha1.WorkFleetDeletionStoppedReason
-		condition.Message = fmt.Sprintf("Many clusters were about to lose Works at the same time, and nothing that a user did explains it; an event on Cluster %s has the numbers. %s. For all clusters at once: %s",
-			cluster, confirm, confirmCommand("--all"))
+	case guard.ReasonSuspended:
+		condition.Reason = workv1alpha1.WorkSuspendedReason
+		condition.Message = fmt.Sprintf("The binding no longer requires the objects in cluster %s, and the dispatching to this cluster is suspended. The objects stay in the cluster until the dispatching is resumed.", cluster)
 	case guard.ReasonClusterChanged:
 		condition.Reason = workv1alpha1.WorkClusterChangedReason
 		condition.Message = fmt.Sprintf("Cluster %s does not match the placements of many workloads since its labels, provider, region or zones changed; to undo that, change them back. %s", cluster, confirm)
+	case guard.ReasonBudgetExceeded:
+		condition.Reason = workv1alpha1.WorkDeletionBudgetExceededReason
+		condition.Message = "More templates lose their last copy within 5 minutes than the deletion budget allows. " + confirm + ". To keep the objects: karmadactl held reject"
 	case guard.ReasonTemplateInUse:
 		condition.Reason = workv1alpha1.WorkBindingMissingReason
 		condition.Message = "The binding of the Work was deleted, but its template exists and a policy claims it, or a workload needs it; a new binding takes the objects over. " + confirm
@@ -37,8 +38,8 @@ func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard
 		condition.Reason = workv1alpha1.WorkTemplateKindNotServedReason
 		condition.Message = "The binding of the Work is gone, and the control plane does not serve the kind of its template; install its CustomResourceDefinition again to keep the objects. " + confirm
 	default:
-		condition.Reason = workv1alpha1.WorkMassDeletionStoppedReason
-		condition.Message = MassDeletionMessage(cluster)
+		condition.Reason = workv1alpha1.WorkNotReplacedReason
+		condition.Message = "The clusters of the binding were removed, no change of the template or its policy explains that, and no healthy copies in other clusters replace the objects. " + confirm
 	}
 	return condition
 }
@@ -60,35 +61,37 @@ func KindNotServedCondition(work *workv1alpha1.Work, cluster, message string) me
 	return metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkKindNotServedReason,
-		Message: fmt.Sprintf("%s. Objects of this kind may exist in cluster %s: repair its API server. If they may stay there, confirm all deletions that were begun so far: %s",
-			message, cluster, confirmCommand(cluster)),
+		Message: fmt.Sprintf("%s. Objects of this kind may exist in cluster %s: repair its API server. If they may stay there: %s",
+			message, cluster, confirmCommand(work)),
 	}
 }
 
-// IsHeldAsMassDeletion reports whether the deletion of a Work is held as part of a mass deletion in
-// its cluster or in many clusters.
-func IsHeldAsMassDeletion(work *workv1alpha1.Work) bool {
+// HeldFor returns the reason for which the deletion of a Work is held because of the number of
+// deletions. It is guard.NoReason if the deletion is not held, or is held for another reason: all
+// other reasons are facts that are read again for each decision.
+func HeldFor(work *workv1alpha1.Work) guard.Reason {
 	held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld)
-	return held != nil && held.Status == metav1.ConditionTrue &&
-		(held.Reason == workv1alpha1.WorkMassDeletionStoppedReason || held.Reason == workv1alpha1.WorkClusterChangedReason || held.Reason == workv1alpha1.WorkFleetDeletionStoppedReason)
+	if held == nil || held.Status != metav1.ConditionTrue {
+		return guard.NoReason
+	}
+	switch held.Reason {
+	case workv1alpha1.WorkClusterChangedReason:
+		return guard.ReasonClusterChanged
+	case workv1alpha1.WorkDeletionBudgetExceededReason:
+		return guard.ReasonBudgetExceeded
+	default:
+		return guard.NoReason
+	}
 }
 
-// MassDeletionMessage returns the message that a mass deletion in a cluster is held. The message
-// contains the command that confirms the deletion.
-func MassDeletionMessage(cluster string) string {
-	return fmt.Sprintf("A large part of what cluster %s holds was about to be deleted, and nothing that a user did explains it. "+
-		"The objects stay in the cluster. If it is right, confirm all that was begun so far: %s", cluster, confirmCommand(cluster))
+// confirmCommand returns the command that confirms the held deletion of a Work.
+func confirmCommand(work *workv1alpha1.Work) string {
+	return fmt.Sprintf("karmadactl held confirm %s", HeldName(work))
 }
 
-// FleetDeletionMessage returns the message that a mass deletion in many clusters is held. The
-// message contains the command that confirms the deletion.
-func FleetDeletionMessage(losses string) string {
-	return fmt.Sprintf("%s were about to be deleted within minutes, and nothing that a user did explains it. "+
-		"The objects stay in the clusters. If it is right, confirm all that was begun so far: %s", losses, confirmCommand("--all"))
-}
-
-// confirmCommand returns the command that confirms the deletions in a cluster, or in all clusters.
-func confirmCommand(cluster string) string {
-	return fmt.Sprintf(`kubectl annotate cluster %s --overwrite %s="$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)"`,
-		cluster, workv1alpha1.ConfirmDeletionsAnnotation)
+// HeldName returns the name of a held deletion in the commands of karmadactl: the name of the
+// cluster and the name of the Work.
+func HeldName(work *workv1alpha1.Work) string {
+	cluster, _ := ClusterOf(work.Namespace)
+	return cluster + "/" + work.Name
 }

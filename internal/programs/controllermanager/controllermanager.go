@@ -31,6 +31,7 @@ type Options struct {
 	Propagation Propagation
 	Evictions   Evictions
 	Members     Members
+	Deletions   Deletions
 	// ClusterStatus and Monitor are the options of the controllers with these names.
 	ClusterStatus ClusterStatus
 	Monitor       Monitor
@@ -66,14 +67,14 @@ func (o *Options) Component() programs.Component {
 			&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{},
 		},
 		Interprets: true,
-		Options:    o, IneffectiveFlags: o.ineffectiveFlags, ConfigureHost: o.Members.configureHost, Add: o.add,
+		Options:    o, IneffectiveFlags: o.ineffectiveFlags, ConfigureHost: o.configureHost, Add: o.add,
 		NewProgram: programs.Process{HealthAddress: ":10357"}.New,
 	}
 }
 
 // groups returns the options that several controllers share.
 func (o *Options) groups() []programs.Options {
-	return []programs.Options{&o.Workers, &o.Propagation, &o.Evictions, &o.Members, o.ignored, o.table}
+	return []programs.Options{&o.Workers, &o.Propagation, &o.Evictions, &o.Members, &o.Deletions, o.ignored, o.table}
 }
 
 // AddFlags implements programs.Options.
@@ -93,6 +94,11 @@ func (o *Options) Validate() error {
 		errs = append(errs, group.Validate())
 	}
 	return errors.Join(errs...)
+}
+
+func (o *Options) configureHost(h *programs.HostOptions) {
+	o.Members.configureHost(h)
+	o.Deletions.configureHost(h)
 }
 
 // add adds the selected controllers.

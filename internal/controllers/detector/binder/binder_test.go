@@ -307,3 +307,29 @@ func TestLeftoverClaimIsRemovedFromBindingOfTemplateOnly(t *testing.T) {
 		}
 	}
 }
+
+// The template of a deleted binding is gone, so that only the policy can resume the deletion.
+func TestDeletedBindingFollowsSuspensionOfPolicy(t *testing.T) {
+	p, template := propagationPolicy(), claimedTemplate()
+	p.Spec.Suspension = &policyv1alpha1.Suspension{Dispatching: new(true)}
+	b, writes := newBinder(t, nil)
+	if _, err := b.Bind(t.Context(), template, nil, p, ""); err != nil {
+		t.Fatal(err)
+	}
+	resumed := p.DeepCopy()
+	resumed.Spec.Suspension = nil
+	if err := b.SuspendDeleted(t.Context(), resumed); err != nil || *writes != 1 || b.mustFind(t).BindingSpec().Suspension == nil {
+		t.Errorf("a binding that is not being deleted is changed: %d writes, %v", *writes, err)
+	}
+	if err := b.Karmada.Delete(t.Context(), b.mustFind(t)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := b.SuspendDeleted(t.Context(), resumed); err != nil || *writes != 2 {
+			t.Errorf("%d writes, %v", *writes, err)
+		}
+	}
+	if suspension := b.mustFind(t).BindingSpec().Suspension; suspension != nil {
+		t.Errorf("suspension %+v", suspension)
+	}
+}

@@ -2,6 +2,7 @@ package binder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,23 +16,56 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// TemplatesOf returns the templates whose bindings contain a claim. Karmada must have the index
+// TemplatesOf returns the templates of the bindings with a claim. Karmada must have the index
 // lookup.BindingsByPolicy.
 func (b *Binder) TemplatesOf(ctx context.Context, claim policy.Claim) ([]templates.Ref, error) {
-	options := []client.ListOption{lookup.BindingsByPolicy.Matching(claim.ID)}
+	claimed, err := b.claimedBindings(ctx, claim)
+	found := make([]templates.Ref, len(claimed))
+	for i, bound := range claimed {
+		found[i] = templates.RefFromBinding(&bound.BindingSpec().Resource)
+	}
+	return found, err
+}
+
+// SuspendDeleted copies the suspension of a policy to the bindings that the policy claims and that
+// are being deleted, so that a user can resume their deletion in the policy. Other bindings get the
+// suspension when their templates are reconciled.
+func (b *Binder) SuspendDeleted(ctx context.Context, p policy.Object) error {
+	claimed, err := b.claimedBindings(ctx, policy.ClaimOf(p))
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, bound := range claimed {
+		if bound.GetDeletionTimestamp() == nil {
+			continue
+		}
+		desired := binding.Copy(bound)
+		desired.BindingSpec().Suspension = policy.MergeSuspension(p.PropagationSpec().Suspension, bound.BindingSpec().Suspension)
+		_, err := patch.Object(ctx, b.Karmada, bound, desired)
+		failures = append(failures, client.IgnoreNotFound(err))
+	}
+	return errors.Join(failures...)
+}
+
+// claimedBindings returns the bindings with a claim. They are shared with the cache and must not be
+// changed.
+func (b *Binder) claimedBindings(ctx context.Context, claim policy.Claim) ([]binding.Object, error) {
+	if claim.ID == "" {
+		return nil, nil
+	}
+	options := []client.ListOption{lookup.BindingsByPolicy.Matching(claim.ID), client.UnsafeDisableDeepCopy}
 	scopes := []bool{true, false}
 	if !claim.IsCluster() {
 		options, scopes = append(options, client.InNamespace(claim.Namespace)), scopes[:1]
 	}
-	var found []templates.Ref
+	var found []binding.Object
 	for _, namespaced := range scopes {
 		claimed, err := lookup.Bindings(ctx, b.Karmada, namespaced, options...)
 		if err != nil {
 			return nil, fmt.Errorf("policy %s: %w", claim, err)
 		}
-		for _, bound := range claimed {
-			found = append(found, templates.RefFromBinding(&bound.BindingSpec().Resource))
-		}
+		found = append(found, claimed...)
 	}
 	return found, nil
 }

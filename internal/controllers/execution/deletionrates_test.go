@@ -7,15 +7,15 @@ import (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-func TestDeletionBudgetsAreSeparateForEachCluster(t *testing.T) {
-	b := newDeletionBudgets(10, 5)
+func TestDeletionRatesAreSeparateForEachCluster(t *testing.T) {
+	b := newDeletionRates(10, 5)
 	for i := range 5 {
 		if wait := b.reserve("m1", 1, noon); wait != 0 {
 			t.Fatalf("deletion %d waits for %v", i, wait)
 		}
 	}
 	if wait := b.reserve("m1", 1, noon); wait != 100*time.Millisecond {
-		t.Errorf("beyond the budget the deletion waits for %v", wait)
+		t.Errorf("beyond the limit the deletion waits for %v", wait)
 	}
 	if wait := b.reserve("m2", 1, noon); wait != 0 {
 		t.Errorf("the deletion in another cluster waits for %v", wait)

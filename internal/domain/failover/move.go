@@ -1,0 +1,47 @@
+package failover
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// Move makes clusters the targets of a binding that a scheduler moves to other clusters. Each
+// cluster that loses its copy to other clusters gets an eviction task, so that its copy stays until
+// the replacement is healthy. A cluster that is a target again loses the task of the scheduler.
+//
+// A cluster gets no task if no other cluster got replicas for it, for example after the template was
+// scaled down, if it has no replicas of a divided workload, or if isTerminating reports that the
+// cluster is being unregistered.
+func Move(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster, isTerminating func(cluster string) bool, now time.Time) {
+	before := spec.Clusters
+	spec.Clusters = targets
+	spec.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(task workv1alpha2.GracefulEvictionTask) bool {
+		return task.Producer == workv1alpha2.EvictionProducerScheduler && HasTarget(spec, task.FromCluster)
+	})
+	gaining := binding.GainingClusters(before, targets)
+	if len(gaining) == 0 {
+		return
+	}
+	for _, target := range before {
+		if HasTarget(spec, target.Name) || IsEvicting(spec, target.Name) || isTerminating(target.Name) || target.Replicas == 0 && hasDividedReplicas(spec) {
+			continue
+		}
+		task := workv1alpha2.GracefulEvictionTask{
+			FromCluster: target.Name, PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: workv1alpha2.EvictionReasonRescheduled,
+			Producer: workv1alpha2.EvictionProducerScheduler, CreationTimestamp: &metav1.Time{Time: now.UTC().Truncate(time.Second)},
+			Message: conditions.Truncate("the scheduler chose "+strings.Join(gaining, ", "), maxMessageBytes),
+		}
+		if target.Replicas > 0 {
+			task.Replicas = &target.Replicas
+		}
+		spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, task)
+	}
+}

@@ -1,0 +1,52 @@
+package controllermanager
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/programs"
+)
+
+// Keys of the flag --deletion-budget.
+const (
+	budgetOfNamespace = "namespace"
+	budgetOfFleet     = "fleet"
+)
+
+// Deletions are the options for the protection against accidental deletion.
+type Deletions struct {
+	// Budget holds the number of templates that may lose their last copy within guard.Window: in one
+	// namespace (key "namespace"), and in total (key "fleet"). A missing key and 0 mean no limit.
+	Budget map[string]int
+}
+
+// AddFlags implements programs.Options.
+func (d *Deletions) AddFlags(set *pflag.FlagSet) {
+	set.StringToIntVar(&d.Budget, "deletion-budget", d.Budget, fmt.Sprintf(
+		"How many templates may lose their last copy in member clusters within %s, as %s=NUMBER,%s=NUMBER: in one namespace, and in total. If more are deleted, all deletions that are not executed yet are held until \"karmadactl held\" confirms or rejects them. With a budget, each of these deletions waits for 5 seconds. 0 means no limit.",
+		guard.Window, budgetOfNamespace, budgetOfFleet))
+}
+
+// Validate implements programs.Options.
+func (d *Deletions) Validate() error {
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(d.Budget)) {
+		if key != budgetOfNamespace && key != budgetOfFleet {
+			errs = append(errs, fmt.Errorf("--deletion-budget %s=%d: the key must be %s or %s", key, d.Budget[key], budgetOfNamespace, budgetOfFleet))
+		}
+		if d.Budget[key] < 0 {
+			errs = append(errs, fmt.Errorf("--deletion-budget %s=%d: the number must not be negative", key, d.Budget[key]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Deletions) configureHost(o *programs.HostOptions) {
+	o.DeletionLimits = guard.DefaultLimits()
+	o.DeletionLimits.Namespace, o.DeletionLimits.Fleet = d.Budget[budgetOfNamespace], d.Budget[budgetOfFleet]
+}
