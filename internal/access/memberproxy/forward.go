@@ -78,7 +78,6 @@ func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send rou
 			r.Out.URL = target
 			r.Out.Host = target.Host
 			stripIdentity(r.Out.Header)
-			setForwardedFor(r.Out.Header, r.In)
 		},
 		Transport:     send,
 		FlushInterval: flushInterval,

@@ -45,6 +45,8 @@ func FuzzStripIdentity(f *testing.F) {
 	f.Add("authorization", "Bearer x")
 	f.Add("Impersonate-Extra-A", "b")
 	f.Add("X-Remote-User", "root")
+	f.Add("Cookie", "session=x")
+	f.Add("X-Forwarded-Port", "443")
 	f.Add("Sec-WebSocket-Protocol", "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.c2VjcmV0")
 	f.Fuzz(func(t *testing.T, name, value string) {
 		header := http.Header{}
@@ -53,7 +55,8 @@ func FuzzStripIdentity(f *testing.F) {
 		memberproxy.StripIdentity(header)
 		for name, values := range header {
 			lower := strings.ToLower(name)
-			if lower == "authorization" || strings.HasPrefix(lower, "impersonate-") || strings.HasPrefix(lower, "x-remote-") {
+			if lower == "authorization" || lower == "cookie" || lower == "forwarded" ||
+				strings.HasPrefix(lower, "impersonate-") || strings.HasPrefix(lower, "x-remote-") || strings.HasPrefix(lower, "x-forwarded-") {
 				t.Fatalf("%s was not removed", name)
 			}
 			if name != "Sec-Websocket-Protocol" {

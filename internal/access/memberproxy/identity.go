@@ -1,7 +1,6 @@
 package memberproxy
 
 import (
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,8 +17,8 @@ const (
 	tokenProtocol = "base64url.bearer.authorization.k8s.io."
 )
 
-// stripIdentity removes credentials and identities from a header, because the credentials and
-// identities of the request are only for the control plane.
+// stripIdentity removes from a header what is only for the control plane: credentials, cookies,
+// identities, and the addresses of the client and of the proxies before the control plane.
 func stripIdentity(header http.Header) {
 	for name := range header {
 		if isIdentityHeader(name) {
@@ -49,13 +48,16 @@ func stripTokenProtocols(header http.Header) {
 	}
 }
 
-// isIdentityHeader reports whether a header contains an identity: for an API server
-// (Authorization, Impersonate-*), or for a server behind a front proxy (X-Remote-*).
+// isIdentityHeader reports whether a header contains an identity or an address: for an API server
+// (Authorization, Impersonate-*), from a browser (Cookie), or from a front proxy (X-Remote-*,
+// Forwarded, X-Forwarded-*, X-Real-Ip).
 func isIdentityHeader(name string) bool {
 	lower := strings.ToLower(name)
-	return lower == "authorization" ||
-		strings.HasPrefix(lower, "impersonate-") ||
-		strings.HasPrefix(lower, "x-remote-")
+	switch lower {
+	case "authorization", "cookie", "forwarded", "x-real-ip":
+		return true
+	}
+	return strings.HasPrefix(lower, "impersonate-") || strings.HasPrefix(lower, "x-remote-") || strings.HasPrefix(lower, "x-forwarded-")
 }
 
 // impersonate adds the impersonation headers for the caller. The UID and the extra fields of
@@ -92,19 +94,4 @@ func impersonatedGroups(caller user.Info) []string {
 		}
 	}
 	return nil
-}
-
-// setForwardedFor sets X-Forwarded-For to the origin of the request, for the audit log of the
-// member. All other headers of proxies are removed.
-func setForwardedFor(header http.Header, in *http.Request) {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		header.Del(name)
-	}
-	hops := slices.Clone(in.Header["X-Forwarded-For"])
-	if client, _, err := net.SplitHostPort(in.RemoteAddr); err == nil {
-		hops = append(hops, client)
-	}
-	if len(hops) > 0 {
-		header.Set("X-Forwarded-For", strings.Join(hops, ", "))
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
@@ -70,16 +71,40 @@ func TestWebSocketTokensAreRemoved(t *testing.T) {
 	}
 }
 
-func TestForwardedFor(t *testing.T) {
-	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		fmt.Fprint(w, req.Header["X-Forwarded-For"], req.Header["X-Forwarded-Host"], req.Header["Forwarded"])
-	}))
-	req := newRequest(t, "GET", f.front(t).URL+"/proxy/api", "")
-	for name, value := range map[string]string{"X-Forwarded-For": "10.0.0.1", "X-Forwarded-Host": "inside", "Forwarded": "for=10.0.0.1"} {
-		req.Header.Set(name, value)
+// TestHeadersForControlPlaneAreRemoved checks requests to one member, to all members, and to the control
+// plane itself. TestUpgradeHeaders checks upgrades.
+func TestHeadersForControlPlaneAreRemoved(t *testing.T) {
+	private := map[string]string{
+		"Cookie": "session=x", "Forwarded": "for=10.0.0.1", "X-Forwarded-For": "10.0.0.1", "X-Forwarded-Host": "inside",
+		"X-Forwarded-Proto": "https", "X-Forwarded-Port": "443", "X-Forwarded-Prefix": "/a", "X-Forwarded-Uri": "/b", "X-Real-Ip": "10.0.0.1",
 	}
-	if got, want := sendRequest(t, req).body, "[10.0.0.1, 127.0.0.1] [] []"; got != want {
-		t.Errorf("the member received %s, want %s", got, want)
+	received := map[string]bool{}
+	receive := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		for name := range req.Header {
+			received[name] = true
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, onePod)
+	})
+	f, member := newFixture(t, receive)
+	f.createProxy(t, &rest.Config{Host: member.URL, TLSClientConfig: rest.TLSClientConfig{CAData: caOf(member)}})
+	front := f.front(t)
+	for name, path := range map[string]string{
+		"one member": "/proxy/api/v1/pods", "all members": "/everywhere/api/v1/pods", "the control plane": "/everywhere/version",
+	} {
+		clear(received)
+		req := newRequest(t, "GET", front.URL+path, "")
+		for name, value := range private {
+			req.Header.Set(name, value)
+		}
+		if got := sendRequest(t, req); got.code != http.StatusOK || !received["Impersonate-User"] {
+			t.Fatalf("%s: got %v", name, got)
+		}
+		for header := range private {
+			if received[header] {
+				t.Errorf("%s receives %s", name, header)
+			}
+		}
 	}
 }
 

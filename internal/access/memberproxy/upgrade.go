@@ -99,7 +99,6 @@ func upgradeRequest(req *http.Request, target *url.URL) *http.Request {
 	for _, name := range hopHeaders {
 		out.Header.Del(name)
 	}
-	setForwardedFor(out.Header, req)
 	out.Header.Set("Connection", "Upgrade")
 	out.Header.Set("Upgrade", protocol)
 	out.Body, out.ContentLength, out.TransferEncoding = nil, 0, nil

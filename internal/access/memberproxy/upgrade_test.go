@@ -242,7 +242,7 @@ func TestUpgradeHeaders(t *testing.T) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprint(conn, "GET /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: keep-alive, Upgrade, X-Private\r\nUpgrade: websocket\r\n"+
-		"X-Private: mine\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Host: inside\r\nX-Stream-Protocol-Version: v4\r\nX-Stream-Protocol-Version: v5\r\nSec-WebSocket-Key: abc\r\nAuthorization: Bearer stolen\r\nProxy-Authorization: Basic x\r\n\r\nearly")
+		"X-Private: mine\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Host: inside\r\nForwarded: for=10.0.0.1\r\nCookie: session=x\r\nX-Stream-Protocol-Version: v4\r\nX-Stream-Protocol-Version: v5\r\nSec-WebSocket-Key: abc\r\nAuthorization: Bearer stolen\r\nProxy-Authorization: Basic x\r\n\r\nearly")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestUpgradeHeaders(t *testing.T) {
 	header := <-received
 	for name, want := range map[string]string{
 		"X-Stream-Protocol-Version": "[v4 v5]", "Sec-Websocket-Key": "[abc]", "Authorization": "[Bearer impersonator-token]",
-		"X-Forwarded-For": "[10.0.0.1, 127.0.0.1]", "X-Forwarded-Host": "[]", "X-Private": "[]", "Proxy-Authorization": "[]", "Connection": "[Upgrade]", "Upgrade": "[websocket]",
+		"X-Forwarded-For": "[]", "X-Forwarded-Host": "[]", "Forwarded": "[]", "Cookie": "[]", "X-Private": "[]", "Proxy-Authorization": "[]", "Connection": "[Upgrade]", "Upgrade": "[websocket]",
 	} {
 		if got := fmt.Sprint(header[name]); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
