@@ -15,6 +15,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/memberproxy"
@@ -336,6 +337,50 @@ func TestPathsKeepTheirEscaping(t *testing.T) {
 	} {
 		if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy"+path, "")); got != want {
 			t.Errorf("%s: got %v, want %v", path, got, want)
+		}
+	}
+}
+
+// TestNestedProxyPathsAreRejected sends paths of proxies through the proxy to one member and to all
+// members.
+func TestNestedProxyPathsAreRejected(t *testing.T) {
+	reached := 0
+	f, member := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
+	f.createProxy(t, &rest.Config{Host: member.URL, TLSClientConfig: rest.TLSClientConfig{CAData: caOf(member)}})
+	front := f.front(t)
+	for _, path := range []string{
+		"/apis/search.karmada.io/v1alpha1/proxying/karmada/proxy/api/v1/pods",
+		"/apis/search.karmada.io/v1beta1/proxying/strict/proxy",
+		"/apis/search.karmada.io/v1alpha1/proxying",
+		"/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/api",
+		"/apis/cluster.karmada.io/v1alpha1/clusters/*/proxy",
+		"//apis//search.karmada.io/./v1alpha1///proxying/karmada/proxy",
+		"/apis/search%2Ekarmada.io/v1alpha1/prox%79ing/karmada/proxy",
+		"/apis/search%252Ekarmada.io/v1alpha1/prox%2579ing/karmada/proxy",
+		"/apis%2Fsearch.karmada.io%2Fv1alpha1%2Fproxying%2Fkarmada",
+		"/apis%252Fcluster.karmada.io%252Fv1alpha1%252Fclusters%252Fm1%252Fproxy",
+		"/api/v1/namespaces/a/services/karmada/proxy/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/api",
+		`/apis\search.karmada.io\v1alpha1\proxying\karmada`,
+	} {
+		for _, outer := range []string{"/proxy", "/everywhere"} {
+			got := sendRequest(t, newRequest(t, "GET", front.URL+outer+path, ""))
+			if got.code != http.StatusBadRequest || !strings.Contains(got.body, "must not contain the path of another proxy") {
+				t.Errorf("%s%s: got %v", outer, path, got)
+			}
+		}
+	}
+	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/a%25252525252e", "")); got.code != http.StatusBadRequest {
+		t.Errorf("a path that is encoded many times: got %v", got)
+	}
+	if reached > 0 {
+		t.Errorf("%d requests were forwarded", reached)
+	}
+	for _, path := range []string{
+		"/apis/cluster.karmada.io/v1alpha1/clusters/proxy", "/apis/search.karmada.io/v1alpha1/resourceregistries/proxying",
+		"/api/v1/namespaces/proxying/pods/proxy",
+	} {
+		if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy"+path, "")); got.code != http.StatusOK {
+			t.Errorf("%s: got %v", path, got)
 		}
 	}
 }

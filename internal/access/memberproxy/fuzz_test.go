@@ -56,7 +56,8 @@ func FuzzStripIdentity(f *testing.F) {
 		for name, values := range header {
 			lower := strings.ToLower(name)
 			if lower == "authorization" || lower == "cookie" || lower == "forwarded" ||
-				strings.HasPrefix(lower, "impersonate-") || strings.HasPrefix(lower, "x-remote-") || strings.HasPrefix(lower, "x-forwarded-") {
+				strings.HasPrefix(lower, "impersonate-") || strings.HasPrefix(lower, "x-remote-") ||
+				strings.HasPrefix(lower, "x-forwarded-") {
 				t.Fatalf("%s was not removed", name)
 			}
 			if name != "Sec-Websocket-Protocol" {

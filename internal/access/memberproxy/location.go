@@ -10,15 +10,49 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 )
 
-// ValidatePath rejects paths with "..", because several endpoints may share a host, and such a
-// path could reach another endpoint on this host.
+// maxEscapes limits how often a path may be percent-encoded in addition to the encoding of its URL.
+const maxEscapes = 3
+
+// ValidatePath rejects paths with "..", because several endpoints may share a host, and such a path
+// could reach another endpoint on this host. It also rejects paths of another proxy of the control
+// plane, because one request could otherwise pass the servers of the control plane hundreds of times.
+// It checks all forms of the path that a server could decode.
 func ValidatePath(path string) error {
-	if slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
-		return apierrors.NewBadRequest(fmt.Sprintf(`path %q must not contain ".."`, path))
+	for range maxEscapes + 1 {
+		segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+		segments = slices.DeleteFunc(segments, func(segment string) bool { return segment == "." })
+		if slices.Contains(segments, "..") {
+			return apierrors.NewBadRequest(fmt.Sprintf(`path %q must not contain ".."`, path))
+		}
+		if proxy := findProxy(segments); proxy != "" {
+			return apierrors.NewBadRequest(fmt.Sprintf(
+				"a proxied path must not contain the path of another proxy, %s: send the request to /apis/%s of the control plane",
+				proxy, proxy))
+		}
+		decoded, err := url.PathUnescape(path)
+		if err != nil || decoded == path {
+			return nil //nolint:nilerr // no server can decode the path again
+		}
+		path = decoded
 	}
-	return nil
+	return apierrors.NewBadRequest(fmt.Sprintf("the path is percent-encoded more than %d times", maxEscapes))
+}
+
+// findProxy returns the first path of a proxy of the control plane in a path, without /apis, or "".
+func findProxy(segments []string) string {
+	for i, group := range segments {
+		resource := segments[i:]
+		switch {
+		case group == searchv1alpha1.GroupName && len(resource) > 2 && resource[2] == searchv1alpha1.ProxyingResource:
+			return strings.Join(resource[:3], "/")
+		case group == clusterv1alpha1.GroupName && len(resource) > 4 && resource[2] == "clusters" && resource[4] == "proxy":
+			return strings.Join(resource[:5], "/")
+		}
+	}
+	return ""
 }
 
 // targetURL returns the URL in the member for path. The URL is below the endpoint of the cluster,

@@ -237,6 +237,22 @@ func TestPathStaysInTheCluster(t *testing.T) {
 	}
 }
 
+// TestNestedProxyPathsAreRejected checks that the global proxy forwards no request to a proxy of the
+// control plane, and thus not to itself.
+func TestNestedProxyPathsAreRejected(t *testing.T) {
+	for _, path := range []string{
+		"/apis/search.karmada.io/v1alpha1/proxying/karmada/proxy/api/v1/pods", "//apis/search.karmada.io/v1alpha1//proxying/karmada/proxy",
+		"/apis/search%252Ekarmada.io/v1alpha1/proxying/karmada/proxy", "/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/api/v1/pods",
+		"/api/v1/namespaces/a/pods/p1/proxy/apis/cluster.karmada.io/v1alpha1/clusters/*/proxy/api",
+	} {
+		f := newTwoPods(t)
+		r := f.send(path)
+		if !apierrors.IsBadRequest(r.err) || len(f.forwarded) > 0 {
+			t.Errorf("%s: error %v, forwarded %q", path, r.err, f.forwarded)
+		}
+	}
+}
+
 func TestTooLargeBody(t *testing.T) {
 	f := newTwoPods(t)
 	r := f.send("PUT /api/v1/namespaces/a/pods/p2", body("application/json", `{"x":"`+strings.Repeat("x", 4<<20)+`"}`))
