@@ -12,14 +12,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
-	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 )
-
-// metadataMediaType is an Accept header that requests only the metadata of an object.
-const metadataMediaType = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 // allClustersHandler serves one request that is sent to all clusters.
 type allClustersHandler struct {
@@ -48,51 +43,6 @@ func (e *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request)
 	default:
 		e.responder.Error(apierrors.NewMethodNotSupported(groupResource(info), info.Verb))
 	}
-}
-
-// forwardToHolder forwards a request to the only cluster that has the object.
-func (e *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) {
-	responses, err := e.fanOut(req.Context(), fanoutRequest{
-		path: objectPath(e.path, info), accept: metadataMediaType, maxBytes: e.proxy.memory.lookup, timeout: e.proxy.timeouts.lookup,
-	})
-	if err != nil {
-		e.responder.Error(err)
-		return
-	}
-	var names []string
-	var holder *memberClient
-	for _, response := range responses {
-		if response.err == nil && response.code == http.StatusOK {
-			names, holder = append(names, response.cluster), response.client
-		}
-	}
-	switch len(names) {
-	case 0:
-		addWarnings(w, responses)
-		e.responder.Error(newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "resource not found or don't have permission to get it"))
-	case 1:
-		(&forwarder{client: holder, path: e.path, responder: e.responder}).ServeHTTP(w, req)
-	default:
-		e.responder.Error(newStatusError(http.StatusConflict, metav1.StatusReasonConflict,
-			"conflict resource, exist in more than one cluster: %s", strings.Join(names, ",")))
-	}
-}
-
-// objectPath returns the path of the request that reads the object. It keeps only the subresources
-// status and scale, because reading other subresources can have side effects.
-func objectPath(path string, info *genericrequest.RequestInfo) string {
-	if info.Subresource == "" || info.Subresource == "status" || info.Subresource == "scale" {
-		return path
-	}
-	parts := []string{"", info.APIPrefix}
-	if info.APIGroup != "" {
-		parts = append(parts, info.APIGroup)
-	}
-	parts = append(parts, info.APIVersion)
-	if info.Namespace != "" && info.Resource != "namespaces" {
-		parts = append(parts, "namespaces", info.Namespace)
-	}
-	return strings.Join(append(parts, info.Resource, info.Name), "/")
 }
 
 // list concatenates the lists of all clusters. It rejects a continue token and a resourceVersion
@@ -176,8 +126,4 @@ func jsonMediaTypes(accept []string) string {
 		return "application/json"
 	}
 	return strings.Join(kept, ",")
-}
-
-func groupResource(info *genericrequest.RequestInfo) schema.GroupResource {
-	return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -19,7 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/memberproxy"
+	"karmada.io/karmada/internal/domain/work"
 )
 
 // fixture is a control plane with one cluster and the Secrets of this cluster. Tests change the
@@ -29,6 +32,10 @@ type fixture struct {
 	// others are further clusters. They use the Secrets of m1.
 	others  []*clusterv1alpha1.Cluster
 	secrets map[string]*corev1.Secret
+	// works are the Works of the control plane, by namespace/name.
+	// worksErr is the error of each read of a Work.
+	works    map[string]*workv1alpha1.Work
+	worksErr error
 	// stale are Secrets that an outdated cache contains.
 	stale map[string]*corev1.Secret
 	// caller is the user who sends the requests. The default is alice.
@@ -59,6 +66,7 @@ func newFixture(t *testing.T, handler http.Handler) (*fixture, *httptest.Server)
 			"m1":              {Data: map[string][]byte{"caBundle": caOf(member)}},
 			"m1-impersonator": {Data: map[string][]byte{"token": []byte("impersonator-token")}},
 		},
+		works: map[string]*workv1alpha1.Work{},
 	}
 	f.caller = &user.DefaultInfo{
 		Name: "alice", UID: "42", Groups: []string{"dev", "ops", user.AllAuthenticated, user.AllUnauthenticated},
@@ -88,6 +96,7 @@ func (f *fixture) createProxy(t *testing.T, karmada *rest.Config) {
 			return f.secret(ctx, namespace, name)
 		},
 		FreshSecret: f.secret,
+		Work:        f.work,
 		Karmada:     karmada,
 		Budgets:     f.budgets,
 	})
@@ -111,6 +120,22 @@ func (f *fixture) secret(_ context.Context, _, name string) (*corev1.Secret, err
 		return secret, nil
 	}
 	return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
+}
+
+func (f *fixture) work(_ context.Context, namespace, name string) (*workv1alpha1.Work, error) {
+	if found, ok := f.works[namespace+"/"+name]; ok || f.worksErr != nil {
+		return found, f.worksErr
+	}
+	return nil, apierrors.NewNotFound(workv1alpha1.Resource("works"), name)
+}
+
+// deliver stores the Work with which the control plane delivers an object to a cluster.
+func (f *fixture) deliver(cluster, apiVersion, kind, namespace, name string) {
+	delivered := &workv1alpha1.Work{}
+	delivered.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
+		Raw: fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":%q}}`, apiVersion, kind, namespace, name),
+	}}}
+	f.works[work.ExecutionNamespace(cluster)+"/"+work.Name(kind, namespace, name)] = delivered
 }
 
 func caOf(server *httptest.Server) []byte {

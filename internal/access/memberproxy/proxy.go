@@ -5,7 +5,15 @@
 //   - The member receives the token of the impersonator and the name and groups of
 //     the caller. Credentials and impersonation headers of the request are removed.
 //   - The member authorizes the request of the caller.
-//   - The path of a request never leaves the endpoint of its cluster.
+//   - The path of a request never leaves the endpoint of its cluster, and never leads to another
+//     proxy of the control plane.
+//   - A request for one object in all clusters goes to the only cluster that returns an object
+//     with its version, kind, namespace and name. While a cluster does not respond, the object may be
+//     there: a write fails, and an object that no other cluster has is unknown, not missing.
+//   - No member attracts a write by claiming an object. A write to all clusters needs a UID in the
+//     response, and the Work with which the control plane delivers this object to this cluster.
+//     Karmada does not record the UIDs of member objects, but only the control plane writes Works. For
+//     all other objects, such as Pods of a Deployment, the user has to name the cluster.
 //   - Connections are pooled for each cluster and limited in number. They are closed
 //     when the connection settings change or the cluster is removed.
 //   - Errors between this server and the member are returned as a Status that names
@@ -52,6 +60,9 @@ type Sources struct {
 	// FreshSecret must not read from a cache. It is used when a member rejects the token that
 	// Secret returned. Nil means that Secret does not read from a cache either.
 	FreshSecret SecretGetter
+	// Work reads the Works that prove which objects the control plane delivers to a cluster. Nil means
+	// that writes to all clusters fail.
+	Work WorkGetter
 	// Karmada is the client configuration of the Karmada API server, which serves the requests that
 	// address all clusters but no resource, such as discovery. Nil means that such requests fail.
 	Karmada *clientrest.Config

@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/combinedversion"
 	"karmada.io/karmada/internal/domain/rawjson"
@@ -102,6 +105,30 @@ func WithVersion(dst, object []byte, version combinedversion.Version) ([]byte, e
 // VersionOf returns the combined version of one object of a cluster.
 func VersionOf(cluster, resourceVersion string) combinedversion.Version {
 	return combinedversion.New(map[string]string{cluster: resourceVersion})
+}
+
+// Identity is what a document says about the object that it contains.
+type Identity struct {
+	Kind            schema.GroupVersionKind
+	Namespace, Name string
+	UID             types.UID
+}
+
+// ParseIdentity returns the identity of an object. Fields that the document does not have are empty.
+func ParseIdentity(object []byte) (Identity, error) {
+	if !rawjson.Valid(object) {
+		return Identity{}, errors.New("it is no JSON")
+	}
+	var values [5]string
+	for i, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "namespace"}, {"metadata", "name"}, {"metadata", "uid"}} {
+		var err error
+		if values[i], err = rawjson.GetString(object, path...); err != nil {
+			return Identity{}, err
+		}
+	}
+	return Identity{
+		Kind: schema.FromAPIVersionAndKind(values[0], values[1]), Namespace: values[2], Name: values[3], UID: types.UID(values[4]),
+	}, nil
 }
 
 // RewriteObject returns a copy of an object, or of a table with one row, that a cluster returned: with

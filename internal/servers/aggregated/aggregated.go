@@ -69,7 +69,7 @@ func (o *Options) sources(config *genericapiserver.RecommendedConfig, karmada ku
 		return sources, nil
 	}
 	cached, fresh, start := memberproxy.NewSecretGetters(karmada)
-	sources.Secret, sources.FreshSecret = cached, fresh
+	sources.Secret, sources.FreshSecret, sources.Work = cached, fresh, memberproxy.NewWorkGetter(karmada)
 	err := config.AddPostStartHook("follow-cluster-credentials", func(hook genericapiserver.PostStartHookContext) error {
 		start(hook.Context)
 		return nil

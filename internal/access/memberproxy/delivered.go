@@ -1,0 +1,72 @@
+package memberproxy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/clusterjson"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// WorkGetter reads a Work of the control plane, or returns a NotFound error.
+type WorkGetter func(ctx context.Context, namespace, name string) (*workv1alpha1.Work, error)
+
+// NewWorkGetter returns a reader of Works from the Karmada API server.
+func NewWorkGetter(karmada kubernetes.Interface) WorkGetter {
+	return func(ctx context.Context, namespace, name string) (*workv1alpha1.Work, error) {
+		raw, err := karmada.Discovery().RESTClient().Get().
+			AbsPath("/apis", workv1alpha1.GroupVersion.String(), "namespaces", namespace, "works", name).DoRaw(ctx)
+		if err != nil {
+			return nil, err
+		}
+		karmadaWork := &workv1alpha1.Work{}
+		return karmadaWork, json.Unmarshal(raw, karmadaWork)
+	}
+}
+
+// checkDelivered returns an error unless the control plane delivers the object to the cluster. The
+// response of a cluster is no reason to send it a write, because every cluster can claim any object.
+// The Work of the object is the proof, because no member can write it. Its name depends only on kind,
+// namespace and name.
+func (p *Proxy) checkDelivered(ctx context.Context, info *genericrequest.RequestInfo, found holder) error {
+	cluster, object := found.client.cluster.Name, found.object
+	resource, _ := meta.UnsafeGuessKindToResource(object.Kind)
+	if p.sources.Work == nil || object.UID == "" || resource.Resource != info.Resource {
+		return notDelivered(info, cluster)
+	}
+	name := work.Name(object.Kind.Kind, object.Namespace, object.Name)
+	karmadaWork, err := p.sources.Work(ctx, work.ExecutionNamespace(cluster), name)
+	if apierrors.IsNotFound(err) || err == nil && !containsObject(karmadaWork, object) {
+		return notDelivered(info, cluster)
+	}
+	if err != nil {
+		return newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+			"cannot verify that %s was delivered to cluster %q: reading Work %s/%s: %v", describeObject(info), cluster, work.ExecutionNamespace(cluster), name, err)
+	}
+	return nil
+}
+
+func containsObject(karmadaWork *workv1alpha1.Work, object clusterjson.Identity) bool {
+	return slices.ContainsFunc(karmadaWork.Spec.Workload.Manifests, func(manifest workv1alpha1.Manifest) bool {
+		delivered, err := clusterjson.ParseIdentity(manifest.Raw)
+		return err == nil && delivered.Kind.GroupKind() == object.Kind.GroupKind() && delivered.Namespace == object.Namespace && delivered.Name == object.Name
+	})
+}
+
+func notDelivered(info *genericrequest.RequestInfo, cluster string) error {
+	err := apierrors.NewMethodNotSupported(groupResource(info), info.Verb)
+	err.ErrStatus.Message = fmt.Sprintf("cannot %s %s through all clusters: only cluster %q returns it, and Karmada did not deliver it there: if you trust this cluster, use %s",
+		info.Verb, describeObject(info), cluster, strings.Replace(OneClusterPath, "NAME", cluster, 1))
+	return err
+}

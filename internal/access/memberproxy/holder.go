@@ -1,0 +1,161 @@
+package memberproxy
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/clusterjson"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// OneClusterPath is the path of the proxy to one cluster, for messages.
+var OneClusterPath = "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/NAME/proxy"
+
+// IsRead reports whether a request for a named object only reads. Streams into an object write,
+// also those that begin with a GET request.
+func IsRead(req *http.Request, info *genericrequest.RequestInfo) bool {
+	switch info.Subresource {
+	case "attach", "exec", "portforward", "proxy":
+		return false
+	}
+	return info.Verb == "get" && !isUpgrade(req)
+}
+
+// holder is a cluster that returned the object of a request.
+type holder struct {
+	client *memberClient
+	object clusterjson.Identity
+}
+
+// forwardToHolder forwards a request to the only cluster that has the object. A write needs the
+// response of every cluster, because a cluster that does not respond may have the object, too.
+func (e *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) {
+	responses, err := e.fanOut(req.Context(), fanoutRequest{
+		path: objectPath(info), accept: "application/json", maxBytes: e.proxy.memory.lookup, timeout: e.proxy.timeouts.lookup, keepBody: true,
+	})
+	if err != nil {
+		e.responder.Error(err)
+		return
+	}
+	found := findHolders(responses, info)
+	discardAll(responses)
+	target, err := e.proxy.chooseHolder(req, info, found, responses)
+	if err != nil {
+		e.responder.Error(err)
+		return
+	}
+	addWarnings(w, responses)
+	(&forwarder{client: target, path: e.path, responder: e.responder}).ServeHTTP(w, req)
+}
+
+// findHolders returns the clusters that returned the requested object. A cluster that returned
+// anything else with the code 200 gets an error.
+func findHolders(responses []clusterResponse, info *genericrequest.RequestInfo) []holder {
+	var found []holder
+	for i := range responses {
+		response := &responses[i]
+		if response.err != nil || response.code != http.StatusOK {
+			continue
+		}
+		object, err := clusterjson.ParseIdentity(response.body)
+		if err == nil && (object.Kind.Kind == "" || object.Kind.GroupVersion() != groupResource(info).WithVersion(info.APIVersion).GroupVersion() ||
+			object.Namespace != objectNamespace(info) || object.Name != info.Name) {
+			err = errors.New("it is another object")
+		}
+		if err != nil {
+			response.err = fmt.Errorf("cluster %q is omitted: its response is not the requested object: %w", response.cluster, err)
+			continue
+		}
+		found = append(found, holder{response.client, object})
+	}
+	return found
+}
+
+// chooseHolder returns the cluster to which a request is forwarded.
+func (p *Proxy) chooseHolder(req *http.Request, info *genericrequest.RequestInfo, found []holder, responses []clusterResponse) (*memberClient, error) {
+	isRead, unknown := IsRead(req, info), unknownClusters(responses)
+	switch {
+	case len(found) > 1:
+		names := make([]string, len(found))
+		for i := range found {
+			names[i] = found[i].client.cluster.Name
+		}
+		return nil, newStatusError(http.StatusConflict, metav1.StatusReasonConflict,
+			"conflict resource, exist in more than one cluster: %s", strings.Join(names, ","))
+	case len(unknown) > 0 && (len(found) == 0 || !isRead):
+		return nil, NewUnknownHolderError(info, unknown, responses[slices.IndexFunc(responses, isUnknown)].err.Error())
+	case len(found) == 0:
+		return nil, newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "resource not found or don't have permission to get it")
+	case isRead:
+		return found[0].client, nil
+	}
+	return found[0].client, p.checkDelivered(req.Context(), info, found[0])
+}
+
+func isUnknown(response clusterResponse) bool { return response.err != nil }
+
+// unknownClusters returns the names of the clusters without a valid response.
+func unknownClusters(responses []clusterResponse) []string {
+	var names []string
+	for _, response := range responses {
+		if isUnknown(response) {
+			names = append(names, response.cluster)
+		}
+	}
+	return names
+}
+
+// NewUnknownHolderError returns the error for an object that may be in clusters that do not respond.
+// reason is the problem of the first one.
+func NewUnknownHolderError(info *genericrequest.RequestInfo, clusters []string, reason string) error {
+	err := newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"cannot %s %s: it is unknown whether clusters [%s] have it: %s: to address one cluster, use %s, or karmadactl with --cluster",
+		info.Verb, describeObject(info), conditions.LimitMessage(strings.Join(clusters, ", ")), reason, OneClusterPath)
+	// Without RetryAfterSeconds, clients do not repeat a request that fails until the cluster responds.
+	err.ErrStatus.Details = &metav1.StatusDetails{Group: info.APIGroup, Kind: info.Resource, Name: info.Name}
+	return err
+}
+
+// describeObject returns the object of a request, for messages.
+func describeObject(info *genericrequest.RequestInfo) string {
+	object := fmt.Sprintf("%s %q", groupResource(info), info.Name)
+	if namespace := objectNamespace(info); namespace != "" {
+		object += fmt.Sprintf(" in namespace %q", namespace)
+	}
+	return object
+}
+
+// objectNamespace returns the namespace of the object of a request. The request info of a Namespace
+// has its name as the namespace.
+func objectNamespace(info *genericrequest.RequestInfo) string {
+	if info.Resource == "namespaces" && info.APIGroup == "" {
+		return ""
+	}
+	return info.Namespace
+}
+
+// objectPath returns the path of the request that reads the object, without a subresource, because
+// reading a subresource can have side effects.
+func objectPath(info *genericrequest.RequestInfo) string {
+	parts := []string{"", info.APIPrefix}
+	if info.APIGroup != "" {
+		parts = append(parts, info.APIGroup)
+	}
+	parts = append(parts, info.APIVersion)
+	if namespace := objectNamespace(info); namespace != "" {
+		parts = append(parts, "namespaces", namespace)
+	}
+	return strings.Join(append(parts, info.Resource, info.Name), "/")
+}
+
+func groupResource(info *genericrequest.RequestInfo) schema.GroupResource {
+	return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+}
