@@ -12,15 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // maxWarnings limits the number of Warning headers of a response.
 const maxWarnings = 20
-
-// oneClusterPath is the path of the proxy to one cluster, for messages.
-var oneClusterPath = "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/NAME/proxy"
 
 // warnings are the clusters that are missing in a response, or whose objects may be outdated, with
 // the reason. The keys are the names of the clusters.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/domain/combinedversion"
 	"karmada.io/karmada/internal/domain/rawjson"
 )
@@ -24,7 +25,7 @@ func (r *request) forward() error {
 	if r.info.Name == "" {
 		err := apierrors.NewMethodNotSupported(r.groupResource(), r.info.Verb)
 		err.ErrStatus.Message += ": the global proxy does not know for which cluster the request is; " +
-			"create objects through a PropagationPolicy, or use " + oneClusterPath
+			"create objects through a PropagationPolicy, or use " + memberproxy.OneClusterPath
 		return err
 	}
 	ctx := r.req.Context()

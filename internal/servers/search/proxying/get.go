@@ -3,6 +3,7 @@ package proxying
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/domain/combinedversion"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
@@ -94,7 +96,8 @@ func (r *request) writeObject(body []byte) error {
 
 // findHolder returns the only cluster that has the object of the request, and in which the caller
 // may use a verb on it. The error is NotFound if there is none, Conflict if there are several, and
-// ServiceUnavailable if it is unknown.
+// ServiceUnavailable if it is unknown. A write needs to know the objects of all clusters, because a
+// cluster whose objects are unknown may have the object, too.
 func (r *request) findHolder(ctx context.Context, verb string) (*holder, error) {
 	found, unknown := r.lookUp(ctx)
 	holders := r.permitted(ctx, found, verb, unknown)
@@ -105,11 +108,10 @@ func (r *request) findHolder(ctx context.Context, verb string) (*holder, error) 
 			names[i] = holders[i].cluster
 		}
 		return nil, newError(http.StatusConflict, metav1.StatusReasonConflict,
-			"ambiguous objects in clusters [%s]: use %s for one of them", strings.Join(names, ", "), oneClusterPath)
-	case len(unknown) > 0 && (len(holders) == 0 || r.isStrict):
+			"ambiguous objects in clusters [%s]: use %s for one of them", strings.Join(names, ", "), memberproxy.OneClusterPath)
+	case len(unknown) > 0 && (len(holders) == 0 || r.isStrict || !r.isRead()):
 		clusters := slices.Sorted(maps.Keys(unknown))
-		return nil, newUnavailable("%s %q may be in clusters [%s]; cluster %q: %s",
-			r.info.Resource, r.info.Name, strings.Join(clusters, ", "), clusters[0], unknown[clusters[0]])
+		return nil, memberproxy.NewUnknownHolderError(r.info, clusters, fmt.Sprintf("cluster %q: %s", clusters[0], unknown[clusters[0]]))
 	case len(holders) == 1:
 		for cluster, reason := range unknown {
 			r.warnings.add(cluster, "it may have an object of the same name: "+reason)
@@ -153,27 +155,37 @@ func (r *request) isAllowed(ctx context.Context, cluster, verb string) (bool, er
 	return r.Handler.options.Rights.Allowed(ctx, r.caller, cluster, verb, resource, namespace, r.info.Name)
 }
 
+// isRead reports whether the request changes nothing.
+func (r *request) isRead() bool { return memberproxy.IsRead(r.req, r.info) }
+
 // lookUp returns the clusters whose cache has the object, and the clusters whose objects are
-// unknown. It asks those clusters whose objects are not cached yet.
+// unknown. It asks those clusters whose objects are not cached yet. Their response is enough for a
+// read, but not for a write, because a cluster can claim any object for which a user asks.
 func (r *request) lookUp(ctx context.Context) (found []holder, unknown warnings) {
 	var waiting []*participant
 	unknown = warnings{}
 	for _, p := range r.participants(r.awaitListed(ctx)) {
-		object := p.Get(r.objectNamespace(), r.info.Name)
+		object, problem := p.Get(r.objectNamespace(), r.info.Name), p.problem()
 		state, _, _ := p.State()
 		switch {
 		case state == objectcache.Waiting:
 			waiting = append(waiting, p)
+		case object != nil && object.UID() == "" && !r.isRead():
+			unknown.add(p.cluster, "the object has no UID")
+		case object != nil && problem != nil:
+			found = append(found, holder{cluster: p.cluster, object: object, isStale: true, reason: problem.Error()})
 		case object != nil:
-			h := holder{cluster: p.cluster, object: object}
-			if problem := p.problem(); problem != nil {
-				h.isStale, h.reason = true, problem.Error()
-			}
-			found = append(found, h)
-		case state == objectcache.Stale:
-			r.warnings.add(p.cluster, p.problem().Error())
+			found = append(found, holder{cluster: p.cluster, object: object})
+		case problem != nil:
+			unknown.add(p.cluster, problem.Error())
 		}
 	}
+	return r.askWaiting(ctx, waiting, found, unknown), unknown
+}
+
+// askWaiting asks clusters whose objects are not cached yet, and adds those with the object to found or
+// to unknown.
+func (r *request) askWaiting(ctx context.Context, waiting []*participant, found []holder, unknown warnings) []holder {
 	errs := make([]error, len(waiting))
 	var lookups sync.WaitGroup
 	for i, p := range waiting {
@@ -182,23 +194,35 @@ func (r *request) lookUp(ctx context.Context) (found []holder, unknown warnings)
 	lookups.Wait()
 	for i, p := range waiting {
 		switch {
-		case errs[i] == nil:
+		case errs[i] == nil && r.isRead():
 			found = append(found, holder{cluster: p.cluster})
+		case errs[i] == nil:
+			unknown.add(p.cluster, p.problem().Error())
 		case !apierrors.IsNotFound(errs[i]) && !apierrors.IsForbidden(errs[i]):
 			unknown.add(p.cluster, reasonOf(p.cluster, errs[i]))
 		}
 	}
-	return found, unknown
+	return found
 }
 
 // probe returns nil if a cluster has the object of the request.
 func (r *request) probe(ctx context.Context, cluster string) error {
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Lookup)
 	defer cancel()
-	partial := *r
-	partial.format.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-	_, err := partial.fetch(ctx, cluster, r.collectionPath(r.objectNamespace())+"/"+r.info.Name, nil)
-	return err
+	whole := *r
+	whole.format.accept = jsonMediaType
+	body, err := whole.fetch(ctx, cluster, r.collectionPath(r.objectNamespace())+"/"+r.info.Name, nil)
+	if err != nil {
+		return err
+	}
+	object, err := clusterjson.ParseIdentity(body)
+	if err == nil && (object.Kind != r.kind.GroupVersionKind() || object.Namespace != r.objectNamespace() || object.Name != r.info.Name) {
+		err = errors.New("it is another object")
+	}
+	if err != nil {
+		return newUnavailable("cluster %q: its response is not the requested object: %v", cluster, err)
+	}
+	return nil
 }
 
 // permitted returns those holders in which the caller may use a verb on the object. A holder that

@@ -217,6 +217,103 @@ func TestForwardErrors(t *testing.T) {
 	}
 }
 
+// TestWriteNeedsKnownObjectsOfAllClusters checks that a write is sent to no cluster while another cluster
+// may have the object.
+func TestWriteNeedsKnownObjectsOfAllClusters(t *testing.T) {
+	addUncached := func(f *fixture, member *fakeMember) {
+		f.members["m3"] = member
+		f.AddCluster("m3", objectcachetest.Pods)
+		f.SetState("m3", objectcachetest.Pods, objectcache.Waiting, "connection refused")
+	}
+	for name, prepare := range map[string]func(*fixture){
+		"does not answer": addSilentCluster,
+		"fails":           func(f *fixture) { addUncached(f, &fakeMember{code: http.StatusInternalServerError}) },
+		"is not ready": func(f *fixture) {
+			f.members["m3"] = &fakeMember{}
+			f.SetState("m3", objectcachetest.Pods, objectcache.Stale, "the cluster is not ready")
+		},
+		"claims an object that is not cached": func(f *fixture) {
+			addUncached(f, &fakeMember{objects: []*unstructured.Unstructured{pod("a", "p2"), pod("a", "none")}})
+		},
+		"claims another object": func(f *fixture) {
+			addUncached(f, &fakeMember{raw: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x"}}`})
+		},
+		"claims another kind": func(f *fixture) {
+			addUncached(f, &fakeMember{raw: `{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"a","name":"p2"}}`})
+		},
+		"claims no object": func(f *fixture) { addUncached(f, &fakeMember{raw: "ok"}) },
+		"lists the object without UID": func(f *fixture) {
+			writer := f.AddCluster("m3", objectcachetest.Pods)
+			writer.Replace(nil, "1")
+			for _, name := range []string{"p2", "none"} {
+				object, err := writer.Encode(pod("a", name))
+				if err != nil {
+					f.t.Fatal(err)
+				}
+				writer.Set(object)
+			}
+		},
+	} {
+		t.Run("a cluster that "+name, func(t *testing.T) {
+			f := newTwoPods(t)
+			prepare(f)
+			for _, write := range []string{
+				"PUT /api/v1/namespaces/a/pods/p2", "PATCH /api/v1/namespaces/a/pods/p2/status", "DELETE /api/v1/namespaces/a/pods/p2", "DELETE /api/v1/namespaces/a/pods/none",
+				"POST /api/v1/namespaces/a/pods/p2/exec", "/api/v1/namespaces/a/pods/p2/exec", "/api/v1/namespaces/a/pods/p2/attach",
+				"/api/v1/namespaces/a/pods/p2/portforward", "/api/v1/namespaces/a/pods/p2/proxy/restart", "POST /api/v1/namespaces/a/pods/p2/eviction",
+			} {
+				r := f.send(write, body("application/json", "{}"))
+				if !apierrors.IsServiceUnavailable(r.err) || !strings.Contains(r.err.Error(), `in namespace "a": it is unknown whether clusters [m3] have it: cluster "m3": `) {
+					t.Errorf("%s: error %v", write, r.err)
+				}
+			}
+			if len(f.forwarded) > 0 {
+				t.Errorf("forwarded %q", f.forwarded)
+			}
+		})
+	}
+}
+
+// TestReadDespiteUnknownCluster checks that an unknown cluster adds a warning to a read, and that an
+// object that no other cluster has is not reported as missing.
+func TestReadDespiteUnknownCluster(t *testing.T) {
+	for name, prepare := range map[string]func(*fixture){
+		"does not answer": addSilentCluster,
+		"is not ready": func(f *fixture) {
+			f.SetState("m3", objectcachetest.Pods, objectcache.Stale, "the cluster is not ready")
+		},
+	} {
+		t.Run("a cluster that "+name, func(t *testing.T) {
+			f := newTwoPods(t)
+			prepare(f)
+			for _, path := range []string{"/api/v1/namespaces/a/pods/p2", "/api/v1/namespaces/a/pods/p2/log"} {
+				if r := f.send(path); r.err != nil || !strings.Contains(r.Header().Get("Warning"), "m3") {
+					t.Errorf("%s: error %v, warning %q", path, r.err, r.Header().Get("Warning"))
+				}
+			}
+			if r := f.send("/api/v1/namespaces/a/pods/none"); !apierrors.IsServiceUnavailable(r.err) || !strings.Contains(r.err.Error(), "[m3]") {
+				t.Errorf("a missing object: error %v", r.err)
+			}
+		})
+	}
+}
+
+// TestFrozenClusterPreventsWrite checks that the other copy of an object is not written while the
+// rights of the caller in the cluster of the first copy are unknown.
+func TestFrozenClusterPreventsWrite(t *testing.T) {
+	f := newTwoPods(t)
+	f.broken["m1"] = true
+	for _, method := range []string{"PUT", "PATCH", "DELETE"} {
+		r := f.send(method+" /api/v1/namespaces/a/pods/both", body("application/json", "{}"))
+		if !apierrors.IsServiceUnavailable(r.err) || !strings.Contains(r.err.Error(), "clusters [m1]") {
+			t.Errorf("%s: error %v", method, r.err)
+		}
+	}
+	if len(f.forwarded) > 0 {
+		t.Errorf("forwarded %q", f.forwarded)
+	}
+}
+
 // TestVersionOfAnotherCluster checks that a write with the version of an object in another cluster is no
 // unconditional write.
 func TestVersionOfAnotherCluster(t *testing.T) {
