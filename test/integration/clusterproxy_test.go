@@ -52,19 +52,25 @@ func registerProxiedMember(t *testing.T, env *testenv.Env, name string) {
 		}
 		awaitGone(t, env.Karmada, cluster)
 	})
+	addImpersonator(t, env, name, member3)
+}
+
+// addImpersonator stores the token of an impersonator account of a member for a cluster, as join does.
+func addImpersonator(t *testing.T, env *testenv.Env, cluster, member string) {
+	t.Helper()
 	memberNamespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.NamespaceKarmadaCluster}}
-	if err := memberClient(env, member3).Create(t.Context(), memberNamespace); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := memberClient(env, member).Create(t.Context(), memberNamespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: memberNamespace.Name, Name: impersonatorAccount}}
-	createInMember3(t, env, account)
+	createInMember(t, env, member, account)
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name + "-impersonator"},
-		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(newServiceAccountToken(t, env.Members[member3].Config, account))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: cluster + "-impersonator"},
+		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(newServiceAccountToken(t, env.Members[member].Config, account))},
 	}
 	env.Create(t, secret)
 	cleanUp(t, env, secret)
-	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) {
+	testenv.Update(t, env.Karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, func(c *clusterv1alpha1.Cluster) {
 		c.Spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name}
 	})
 }
@@ -72,12 +78,18 @@ func registerProxiedMember(t *testing.T, env *testenv.Env, name string) {
 // createInMember3 creates objects in member3 and deletes them at the end of the test.
 func createInMember3(t *testing.T, env *testenv.Env, objects ...client.Object) {
 	t.Helper()
+	createInMember(t, env, member3, objects...)
+}
+
+// createInMember creates objects in a member and deletes them at the end of the test.
+func createInMember(t *testing.T, env *testenv.Env, member string, objects ...client.Object) {
+	t.Helper()
 	for _, object := range objects {
-		if err := memberClient(env, member3).Create(t.Context(), object); err != nil {
-			t.Fatalf("creating %T %s in %s: %v", object, object.GetName(), member3, err)
+		if err := memberClient(env, member).Create(t.Context(), object); err != nil {
+			t.Fatalf("creating %T %s in %s: %v", object, object.GetName(), member, err)
 		}
 		t.Cleanup(func() {
-			if err := client.IgnoreNotFound(memberClient(env, member3).Delete(context.WithoutCancel(t.Context()), object)); err != nil {
+			if err := client.IgnoreNotFound(memberClient(env, member).Delete(context.WithoutCancel(t.Context()), object)); err != nil {
 				t.Errorf("deleting %T %s: %v", object, object.GetName(), err)
 			}
 		})
@@ -334,26 +346,7 @@ func TestClusterProxyForwardsStreams(t *testing.T) {
 		_, _ = io.Copy(conn, buffered)
 	}))
 	t.Cleanup(echo.Close)
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: "echo-impersonator"},
-		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token")},
-	}
-	cluster := &clusterv1alpha1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: "echo"},
-		Spec: clusterv1alpha1.ClusterSpec{
-			// The control plane does not call a Pull cluster. Only users reach it, through the proxy.
-			SyncMode: clusterv1alpha1.Pull, APIEndpoint: echo.URL, InsecureSkipTLSVerification: true,
-			ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
-		},
-	}
-	env.Create(t, secret, cluster)
-	cleanUp(t, env, secret)
-	t.Cleanup(func() {
-		if err := client.IgnoreNotFound(env.Karmada.Delete(context.WithoutCancel(t.Context()), cluster)); err != nil {
-			t.Error(err)
-		}
-		awaitGone(t, env.Karmada, cluster)
-	})
+	cluster := registerUnmanagedMember(t, env, "echo", echo.URL)
 	conn, resp := requestUpgrade(t, proxyConfig(env.Config, "echo"), "/api/v1/namespaces/a/pods/web/exec?command=sh&stdin=true")
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
@@ -375,6 +368,32 @@ func TestClusterProxyForwardsStreams(t *testing.T) {
 	if remaining, err := io.ReadAll(conn); len(remaining) > 0 {
 		t.Errorf("after the cluster was deleted: got %q, %v", remaining, err)
 	}
+}
+
+// registerUnmanagedMember registers a cluster in pull mode, to which only users send requests, through
+// the proxy.
+func registerUnmanagedMember(t *testing.T, env *testenv.Env, name, endpoint string) *clusterv1alpha1.Cluster {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name + "-impersonator"},
+		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token")},
+	}
+	cluster := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: clusterv1alpha1.ClusterSpec{
+			SyncMode: clusterv1alpha1.Pull, APIEndpoint: endpoint, InsecureSkipTLSVerification: true,
+			ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
+		},
+	}
+	env.Create(t, secret, cluster)
+	cleanUp(t, env, secret)
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(env.Karmada.Delete(context.WithoutCancel(t.Context()), cluster)); err != nil {
+			t.Errorf("deleting Cluster %s: %v", name, err)
+		}
+		awaitGone(t, env.Karmada, cluster)
+	})
+	return cluster
 }
 
 // requestUpgrade requests a protocol upgrade and returns the connection with the response.

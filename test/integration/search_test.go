@@ -57,6 +57,10 @@ func TestSearchServesTheObjectsOfMembersToTheirReaders(t *testing.T) {
 	if err != nil || len(list.Items) != 1 || list.Items[0].Annotations["resource.karmada.io/cached-from-cluster"] != searched {
 		t.Errorf("the proxy lists %+v, %v; want settings of %s", list, err, searched)
 	}
+	nested := "proxying/karmada/proxy" + searchPath + "proxying/karmada/proxy/api/v1/namespaces"
+	if _, err := read(t.Context(), annClient, nested, nil); !apierrors.IsBadRequest(err) {
+		t.Errorf("a path of the proxy within a path of the proxy: %v", err)
+	}
 	testProxyWrites(t, env, proxiedClient, namespace)
 	testStranger(t, env, server, namespace)
 	testenv.Eventually(t, "the status reports the objects", func(ctx context.Context) error {

@@ -1,0 +1,108 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// TestWritesToAllClusters writes through the proxy to all clusters, while a member is frozen and while
+// a member claims to have every object.
+func TestWritesToAllClusters(t *testing.T) {
+	env := alone(t)
+	for _, member := range []string{member1, member2, member3} {
+		addImpersonator(t, env, member, member)
+		t.Cleanup(func() {
+			testenv.Update(t, env.Karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(c *clusterv1alpha1.Cluster) {
+				c.Spec.ImpersonatorSecretRef = nil
+			})
+		})
+	}
+	namespace := env.Namespace(t)
+	settings := configMap(namespace, "settings")
+	env.Create(t, settings, policyFor(t, placementOn(member1), settings))
+	await(t, memberClient(env, member1), settings, exists)
+	await(t, memberClient(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
+	createInMember3(t, env, configMap(namespace, "own"))
+	everywhere := newClientset(t, proxyConfig(env.Config, "*")).CoreV1().ConfigMaps(namespace)
+
+	testenv.Eventually(t, "write a propagated object", func(ctx context.Context) error { return patch(ctx, everywhere, "settings") })
+	if err := everywhere.Delete(t.Context(), "own", metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) || !strings.Contains(err.Error(), "clusters/member3/proxy") {
+		t.Errorf("deletion of an object that Karmada did not deliver: %v", err)
+	}
+	if err := everywhere.Delete(t.Context(), "none", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("deletion of an object that no member has: %v", err)
+	}
+	t.Run("a hostile member", func(t *testing.T) { checkHostileMember(t, env, everywhere) })
+	t.Run("a frozen member", func(t *testing.T) { checkFrozenMember(t, env, everywhere) })
+	await(t, memberClient(env, member3), configMap(namespace, "own"), exists)
+}
+
+func patch(ctx context.Context, configMaps corev1client.ConfigMapInterface, name string) error {
+	_, err := configMaps.Patch(ctx, name, types.MergePatchType, []byte(`{"data":{"password":"secret"}}`), metav1.PatchOptions{})
+	return err
+}
+
+// checkHostileMember writes while a member responds to every request with the object of its path.
+func checkHostileMember(t *testing.T, env *testenv.Env, everywhere corev1client.ConfigMapInterface) {
+	var mu sync.Mutex
+	var received []string
+	hostile := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if body, _ := io.ReadAll(req.Body); req.Method != http.MethodGet || len(body) > 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			received = append(received, fmt.Sprintf("%s %s %s", req.Method, req.URL, body))
+		}
+		parts := strings.Split(req.URL.Path, "/")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":%q,"uid":"0001"}}`, parts[len(parts)-3], parts[len(parts)-1])
+	}))
+	t.Cleanup(hostile.Close)
+	registerUnmanagedMember(t, env, "hostile", hostile.URL)
+	if err := patch(t.Context(), everywhere, "none"); !apierrors.IsMethodNotSupported(err) || !strings.Contains(err.Error(), `only cluster "hostile" returns it`) {
+		t.Errorf("a patch of an object that only the hostile member claims: %v", err)
+	}
+	if err := patch(t.Context(), everywhere, "settings"); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "hostile,member1") {
+		t.Errorf("a patch of an object that another member has: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(received) > 0 {
+		t.Errorf("the member received %q", received)
+	}
+}
+
+// checkFrozenMember reads and writes while a member accepts connections but does not respond.
+func checkFrozenMember(t *testing.T, env *testenv.Env, everywhere corev1client.ConfigMapInterface) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(standalone.Loopback, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	registerUnmanagedMember(t, env, "frozen", "https://"+listener.Addr().String())
+	if err := patch(t.Context(), everywhere, "settings"); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "[frozen]") {
+		t.Errorf("a patch: %v", err)
+	}
+	if _, err := everywhere.Get(t.Context(), "none", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "[frozen]") {
+		t.Errorf("a read of an object that no member with a response has: %v", err)
+	}
+	if _, err := everywhere.Get(t.Context(), "settings", metav1.GetOptions{}); err != nil {
+		t.Errorf("a read of an object in another member: %v", err)
+	}
+}
