@@ -29,9 +29,8 @@ func TestWritesToAllClusters(t *testing.T) {
 	for _, member := range []string{member1, member2, member3} {
 		addImpersonator(t, env, member, member)
 		t.Cleanup(func() {
-			testenv.Update(t, env.Karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(c *clusterv1alpha1.Cluster) {
-				c.Spec.ImpersonatorSecretRef = nil
-			})
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member}}
+			testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.ImpersonatorSecretRef = nil })
 		})
 	}
 	namespace := env.Namespace(t)
@@ -43,7 +42,8 @@ func TestWritesToAllClusters(t *testing.T) {
 	everywhere := newClientset(t, proxyConfig(env.Config, "*")).CoreV1().ConfigMaps(namespace)
 
 	testenv.Eventually(t, "write a propagated object", func(ctx context.Context) error { return patch(ctx, everywhere, "settings") })
-	if err := everywhere.Delete(t.Context(), "own", metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) || !strings.Contains(err.Error(), "clusters/member3/proxy") {
+	err := everywhere.Delete(t.Context(), "own", metav1.DeleteOptions{})
+	if !apierrors.IsMethodNotSupported(err) || !strings.Contains(err.Error(), "clusters/member3/proxy") {
 		t.Errorf("deletion of an object that Karmada did not deliver: %v", err)
 	}
 	if err := everywhere.Delete(t.Context(), "none", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
@@ -71,11 +71,13 @@ func checkHostileMember(t *testing.T, env *testenv.Env, everywhere corev1client.
 		}
 		parts := strings.Split(req.URL.Path, "/")
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":%q,"uid":"0001"}}`, parts[len(parts)-3], parts[len(parts)-1])
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":%q,"uid":"0001"}}`,
+			parts[len(parts)-3], parts[len(parts)-1])
 	}))
 	t.Cleanup(hostile.Close)
 	registerUnmanagedMember(t, env, "hostile", hostile.URL)
-	if err := patch(t.Context(), everywhere, "none"); !apierrors.IsMethodNotSupported(err) || !strings.Contains(err.Error(), `only cluster "hostile" returns it`) {
+	err := patch(t.Context(), everywhere, "none")
+	if !apierrors.IsMethodNotSupported(err) || !strings.Contains(err.Error(), `only cluster "hostile" returns it`) {
 		t.Errorf("a patch of an object that only the hostile member claims: %v", err)
 	}
 	if err := patch(t.Context(), everywhere, "settings"); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "hostile,member1") {
@@ -96,10 +98,11 @@ func checkFrozenMember(t *testing.T, env *testenv.Env, everywhere corev1client.C
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	registerUnmanagedMember(t, env, "frozen", "https://"+listener.Addr().String())
-	if err := patch(t.Context(), everywhere, "settings"); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "[frozen]") {
+	if err = patch(t.Context(), everywhere, "settings"); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "[frozen]") {
 		t.Errorf("a patch: %v", err)
 	}
-	if _, err := everywhere.Get(t.Context(), "none", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "[frozen]") {
+	_, err = everywhere.Get(t.Context(), "none", metav1.GetOptions{})
+	if !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "[frozen]") {
 		t.Errorf("a read of an object that no member with a response has: %v", err)
 	}
 	if _, err := everywhere.Get(t.Context(), "settings", metav1.GetOptions{}); err != nil {

@@ -52,7 +52,8 @@ func (p *Proxy) checkDelivered(ctx context.Context, info *genericrequest.Request
 	}
 	if err != nil {
 		return newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
-			"cannot verify that %s was delivered to cluster %q: reading Work %s/%s: %v", describeObject(info), cluster, work.ExecutionNamespace(cluster), name, err)
+			"cannot verify that %s was delivered to cluster %q: reading Work %s/%s: %v",
+			describeObject(info), cluster, work.ExecutionNamespace(cluster), name, err)
 	}
 	return nil
 }
@@ -60,13 +61,15 @@ func (p *Proxy) checkDelivered(ctx context.Context, info *genericrequest.Request
 func containsObject(karmadaWork *workv1alpha1.Work, object clusterjson.Identity) bool {
 	return slices.ContainsFunc(karmadaWork.Spec.Workload.Manifests, func(manifest workv1alpha1.Manifest) bool {
 		delivered, err := clusterjson.ParseIdentity(manifest.Raw)
-		return err == nil && delivered.Kind.GroupKind() == object.Kind.GroupKind() && delivered.Namespace == object.Namespace && delivered.Name == object.Name
+		return err == nil && delivered.Kind.GroupKind() == object.Kind.GroupKind() &&
+			delivered.Namespace == object.Namespace && delivered.Name == object.Name
 	})
 }
 
 func notDelivered(info *genericrequest.RequestInfo, cluster string) error {
 	err := apierrors.NewMethodNotSupported(groupResource(info), info.Verb)
-	err.ErrStatus.Message = fmt.Sprintf("cannot %s %s through all clusters: only cluster %q returns it, and Karmada did not deliver it there: if you trust this cluster, use %s",
+	err.ErrStatus.Message = fmt.Sprintf(
+		"cannot %s %s through all clusters: only cluster %q returns it, and Karmada did not deliver it there: if you trust it, use %s",
 		info.Verb, describeObject(info), cluster, strings.Replace(OneClusterPath, "NAME", cluster, 1))
 	return err
 }

@@ -88,7 +88,7 @@ func (e *allClustersHandler) fanOut(ctx context.Context, request fanoutRequest) 
 			defer func() { <-slots }()
 			response := &responses[i]
 			*response = e.sendTo(ctx, &clusters[i], request, &remaining)
-			if response.err == nil && response.code == http.StatusOK && request.keepBody {
+			if response.err == nil && request.keepBody {
 				return
 			}
 			response.discard()

@@ -1,6 +1,7 @@
 package memberproxy
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,7 +40,8 @@ type holder struct {
 // response of every cluster, because a cluster that does not respond may have the object, too.
 func (e *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) {
 	responses, err := e.fanOut(req.Context(), fanoutRequest{
-		path: objectPath(info), accept: "application/json", maxBytes: e.proxy.memory.lookup, timeout: e.proxy.timeouts.lookup, keepBody: true,
+		path: objectPath(info), accept: "application/json",
+		maxBytes: e.proxy.memory.lookup, timeout: e.proxy.timeouts.lookup, keepBody: true,
 	})
 	if err != nil {
 		e.responder.Error(err)
@@ -56,31 +58,62 @@ func (e *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Re
 	(&forwarder{client: target, path: e.path, responder: e.responder}).ServeHTTP(w, req)
 }
 
-// findHolders returns the clusters that returned the requested object. A cluster that returned
-// anything else with the code 200 gets an error.
+// findHolders returns the clusters that returned the requested object. A cluster whose response
+// proves neither that it has the object nor that it does not have the object gets an error.
 func findHolders(responses []clusterResponse, info *genericrequest.RequestInfo) []holder {
 	var found []holder
 	for i := range responses {
 		response := &responses[i]
-		if response.err != nil || response.code != http.StatusOK {
-			continue
+		switch {
+		case response.err != nil:
+		case response.code == http.StatusOK:
+			object, err := clusterjson.ParseIdentity(response.body)
+			if err == nil && !isRequested(object, info) {
+				err = errors.New("it is another object")
+			}
+			if err != nil {
+				response.err = fmt.Errorf("cluster %q is omitted: its response is not the requested object: %w", response.cluster, err)
+				continue
+			}
+			found = append(found, holder{response.client, object})
+		case !provesAbsence(response, info):
+			response.err = fmt.Errorf("cluster %q is omitted: its response with code %d is not that of an API server about the object",
+				response.cluster, response.code)
 		}
-		object, err := clusterjson.ParseIdentity(response.body)
-		if err == nil && (object.Kind.Kind == "" || object.Kind.GroupVersion() != groupResource(info).WithVersion(info.APIVersion).GroupVersion() ||
-			object.Namespace != objectNamespace(info) || object.Name != info.Name) {
-			err = errors.New("it is another object")
-		}
-		if err != nil {
-			response.err = fmt.Errorf("cluster %q is omitted: its response is not the requested object: %w", response.cluster, err)
-			continue
-		}
-		found = append(found, holder{response.client, object})
 	}
 	return found
 }
 
+// isRequested reports whether an object is that of a request. The request does not contain the kind.
+func isRequested(object clusterjson.Identity, info *genericrequest.RequestInfo) bool {
+	version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+	return object.Kind.GroupVersion() == version && object.Kind.Kind != "" &&
+		object.Namespace == objectNamespace(info) && object.Name == info.Name
+}
+
+// provesAbsence reports whether an error response says that the caller does not find the object in the
+// cluster: it is the Status of an API server, or the cluster does not serve the resource. Otherwise it
+// can be the response of a gateway before the cluster.
+func provesAbsence(response *clusterResponse, info *genericrequest.RequestInfo) bool {
+	var status metav1.Status
+	isStatus := json.Unmarshal(response.body, &status) == nil && status.Kind == "Status"
+	if response.code != http.StatusNotFound || isStatus && status.Details != nil && status.Details.Name == info.Name {
+		return isStatus
+	}
+	version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}.String()
+	for _, api := range response.client.cluster.Status.APIEnablements {
+		if api.GroupVersion == version {
+			isServed := func(served clusterv1alpha1.APIResource) bool { return served.Name == info.Resource }
+			return !slices.ContainsFunc(api.Resources, isServed)
+		}
+	}
+	return true
+}
+
 // chooseHolder returns the cluster to which a request is forwarded.
-func (p *Proxy) chooseHolder(req *http.Request, info *genericrequest.RequestInfo, found []holder, responses []clusterResponse) (*memberClient, error) {
+func (p *Proxy) chooseHolder(
+	req *http.Request, info *genericrequest.RequestInfo, found []holder, responses []clusterResponse,
+) (*memberClient, error) {
 	isRead, unknown := IsRead(req, info), unknownClusters(responses)
 	switch {
 	case len(found) > 1:
@@ -93,7 +126,8 @@ func (p *Proxy) chooseHolder(req *http.Request, info *genericrequest.RequestInfo
 	case len(unknown) > 0 && (len(found) == 0 || !isRead):
 		return nil, NewUnknownHolderError(info, unknown, responses[slices.IndexFunc(responses, isUnknown)].err.Error())
 	case len(found) == 0:
-		return nil, newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "resource not found or don't have permission to get it")
+		return nil, newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound,
+			"resource not found or don't have permission to get it")
 	case isRead:
 		return found[0].client, nil
 	}

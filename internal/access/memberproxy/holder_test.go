@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
 func TestObjectOfOneClusterIsForwarded(t *testing.T) {
@@ -15,6 +17,11 @@ func TestObjectOfOneClusterIsForwarded(t *testing.T) {
 		f.deliver("m3", "v1", "Pod", "a", pod)
 	}
 	front := f.front(t)
+	notFound := clientResponse{404, "resource not found or don't have permission to get it\n"}
+	conflict := clientResponse{409, "conflict resource, exist in more than one cluster: m1,m3\n"}
+	notSupported := func(verb string) clientResponse {
+		return clientResponse{405, verb + " is not supported on resources of kind \"pods\"\n"}
+	}
 	tests := map[string]struct {
 		method, path string
 		want         clientResponse
@@ -23,18 +30,19 @@ func TestObjectOfOneClusterIsForwarded(t *testing.T) {
 		"a deletion":                         {"DELETE", "pods/log", clientResponse{200, "DELETE log  by alice"}},
 		"a subresource":                      {"PATCH", "pods/log/status", clientResponse{200, "PATCH log status by alice"}},
 		"logs, which are found by their Pod": {"GET", "pods/db/log", clientResponse{200, "GET db log by alice"}},
-		"no cluster":                         {"GET", "pods/none", clientResponse{404, "resource not found or don't have permission to get it\n"}},
-		"a deletion in no cluster":           {"DELETE", "pods/none", clientResponse{404, "resource not found or don't have permission to get it\n"}},
-		"two clusters":                       {"GET", "pods/web", clientResponse{409, "conflict resource, exist in more than one cluster: m1,m3\n"}},
-		"a deletion in two clusters":         {"DELETE", "pods/web", clientResponse{409, "conflict resource, exist in more than one cluster: m1,m3\n"}},
-		"a creation, which needs a cluster":  {"POST", "pods", clientResponse{405, "create is not supported on resources of kind \"pods\"\n"}},
-		"a watch of one name":                {"GET", "pods?watch=true&fieldSelector=metadata.name%3Ddb", clientResponse{405, "watch is not supported on resources of kind \"pods\"\n"}},
-		"a watch of many":                    {"GET", "pods?watch=true", clientResponse{405, "watch is not supported on resources of kind \"pods\"\n"}},
-		"a deletion of many":                 {"DELETE", "pods", clientResponse{405, "deletecollection is not supported on resources of kind \"pods\"\n"}},
+		"no cluster":                         {"GET", "pods/none", notFound},
+		"a deletion in no cluster":           {"DELETE", "pods/none", notFound},
+		"two clusters":                       {"GET", "pods/web", conflict},
+		"a deletion in two clusters":         {"DELETE", "pods/web", conflict},
+		"a creation, which needs a cluster":  {"POST", "pods", notSupported("create")},
+		"a watch of one name":                {"GET", "pods?watch=true&fieldSelector=metadata.name%3Ddb", notSupported("watch")},
+		"a watch of many":                    {"GET", "pods?watch=true", notSupported("watch")},
+		"a deletion of many":                 {"DELETE", "pods", notSupported("deletecollection")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := sendRequest(t, newRequest(t, test.method, front.URL+"/everywhere/api/v1/namespaces/a/"+test.path, "")); got != test.want {
+			url := front.URL + "/everywhere/api/v1/namespaces/a/" + test.path
+			if got := sendRequest(t, newRequest(t, test.method, url, "")); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -59,45 +67,51 @@ var writes = map[string]struct{ method, path string }{
 	"a request for another purpose": {"OPTIONS", ""},
 }
 
+// unknownMembers add the member m2, whose response does not say whether it has the Pod "web".
+var unknownMembers = map[string]func(*testing.T, *fixture){
+	"hangs": func(t *testing.T, f *fixture) {
+		f.addMember(t, "m2", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
+	},
+	"is unreachable":     func(t *testing.T, f *fixture) { f.addMember(t, "m2", nil).Spec.APIEndpoint = "https://127.0.0.1:1" },
+	"has no credentials": func(t *testing.T, f *fixture) { f.addMember(t, "m2", podServer()).Spec.ImpersonatorSecretRef = nil },
+	"fails":              func(t *testing.T, f *fixture) { f.addMember(t, "m2", failWith(http.StatusInternalServerError)) },
+	"is overloaded":      func(t *testing.T, f *fixture) { f.addMember(t, "m2", failWith(http.StatusTooManyRequests)) },
+	"returns 404 like a gateway": func(t *testing.T, f *fixture) {
+		f.addMember(t, "m2", http.NotFoundHandler()).Status.APIEnablements = enable("pods")
+	},
+	"returns something else": func(t *testing.T, f *fixture) { f.addMember(t, "m2", respondWith("<html>")) },
+	"returns another object": func(t *testing.T, f *fixture) {
+		f.addMember(t, "m2", respondWith(fmt.Sprintf(objectFormat, "v1", "Pod", "a", "db")))
+	},
+	"returns too many bytes":   func(t *testing.T, f *fixture) { f.addMember(t, "m2", respondWith(strings.Repeat(" ", 5<<20))) },
+	"returns the wrong format": func(t *testing.T, f *fixture) { f.addMember(t, "m2", respondWith(`{"kind":"Pod","kind":"Pod"}`)) },
+}
+
+// enable returns the APIs of a member that serves one resource of the version v1.
+func enable(resource string) []clusterv1alpha1.APIEnablement {
+	return []clusterv1alpha1.APIEnablement{{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: resource}}}}
+}
+
 // TestWriteNeedsTheAnswerOfEveryCluster checks that a cluster that may have the object prevents a
 // write to another cluster.
 func TestWriteNeedsTheAnswerOfEveryCluster(t *testing.T) {
-	frozen := map[string]func(*testing.T, *fixture){
-		"hangs": func(t *testing.T, f *fixture) {
-			f.addMember(t, "m2", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
-		},
-		"is unreachable":         func(t *testing.T, f *fixture) { f.addMember(t, "m2", nil).Spec.APIEndpoint = "https://127.0.0.1:1" },
-		"has no credentials":     func(t *testing.T, f *fixture) { f.addMember(t, "m2", podServer()).Spec.ImpersonatorSecretRef = nil },
-		"fails":                  func(t *testing.T, f *fixture) { f.addMember(t, "m2", failWith(http.StatusInternalServerError)) },
-		"is overloaded":          func(t *testing.T, f *fixture) { f.addMember(t, "m2", failWith(http.StatusTooManyRequests)) },
-		"returns something else": func(t *testing.T, f *fixture) { f.addMember(t, "m2", respondWith("<html>")) },
-		"returns another object": func(t *testing.T, f *fixture) {
-			f.addMember(t, "m2", respondWith(fmt.Sprintf(objectFormat, "v1", "Pod", "a", "db")))
-		},
-		"returns too many bytes":   func(t *testing.T, f *fixture) { f.addMember(t, "m2", respondWith(strings.Repeat(" ", 5<<20))) },
-		"returns the wrong format": func(t *testing.T, f *fixture) { f.addMember(t, "m2", respondWith(`{"kind":"Pod","kind":"Pod"}`)) },
-	}
-	for name, freeze := range frozen {
+	for name, addUnknownMember := range unknownMembers {
 		t.Run("a cluster that "+name, func(t *testing.T) {
 			var received []string
-			serve := podServer("web")
-			f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				if !isLookup(req) {
-					received = append(received, req.Method+" "+req.URL.Path)
-				}
-				serve(w, req)
-			}))
+			f, _ := newFixture(t, recordRequests(&received, podServer("web")))
 			f.deliver("m1", "v1", "Pod", "a", "web")
-			freeze(t, f)
+			addUnknownMember(t, f)
 			f.proxy.SetLookupTimeout(testTimeout)
 			front := f.front(t).URL + "/everywhere/api/v1/namespaces/a/pods/"
 			for name, write := range writes {
 				got := sendRequest(t, newRequest(t, write.method, front+"web"+write.path, ""))
-				if got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, `pods "web" in namespace "a": it is unknown whether clusters [m2] have it: `) || !strings.Contains(got.body, "clusters/NAME/proxy") {
+				if got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, "clusters/NAME/proxy") ||
+					!strings.Contains(got.body, `pods "web" in namespace "a": it is unknown whether clusters [m2] have it: `) {
 					t.Errorf("%s: got %v", name, got)
 				}
 			}
-			if got := sendRequest(t, newRequest(t, "GET", front+"none", "")); got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, "[m2]") {
+			got := sendRequest(t, newRequest(t, "GET", front+"none", ""))
+			if got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, "[m2]") {
 				t.Errorf("a read of an object that no reachable cluster has: got %v", got)
 			}
 			if len(received) > 0 {
@@ -108,8 +122,50 @@ func TestWriteNeedsTheAnswerOfEveryCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer resp.Body.Close()
-			if resp.StatusCode != http.StatusOK || !strings.Contains(resp.Header.Get("Warning"), "m2") {
-				t.Errorf("a read of an object in another cluster: got %s with warning %q", resp.Status, resp.Header.Get("Warning"))
+			if warning := resp.Header.Get("Warning"); resp.StatusCode != http.StatusOK || !strings.Contains(warning, "m2") {
+				t.Errorf("a read of an object in another cluster: got %s with warning %q", resp.Status, warning)
+			}
+		})
+	}
+}
+
+// recordRequests returns a handler that records the requests that the proxy forwarded.
+func recordRequests(received *[]string, next http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if !isLookup(req) {
+			body, _ := io.ReadAll(req.Body)
+			*received = append(*received, fmt.Sprintf("%s %s %s", req.Method, req.URL.Path, body))
+		}
+		next.ServeHTTP(w, req)
+	}
+}
+
+// TestMissingObjects checks which error responses prove that the caller does not find an object.
+func TestMissingObjects(t *testing.T) {
+	status := func(code int, name string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			fmt.Fprintf(w, `{"kind":"Status","details":{"name":%q,"kind":"pods"}}`, name)
+		}
+	}
+	for name, test := range map[string]struct {
+		respond  http.HandlerFunc
+		resource string
+		code     int
+	}{
+		"about the object":                       {status(404, "web"), "pods", 404},
+		"about another object":                   {status(404, "a"), "pods", 503},
+		"that denies the request":                {status(403, "web"), "pods", 404},
+		"that denies the request like a gateway": {failWith(403), "pods", 503},
+		"without an object, of a served kind":    {http.NotFound, "pods", 503},
+		"without an object, of an unserved kind": {http.NotFound, "secrets", 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newFixture(t, test.respond)
+			f.cluster.Status.APIEnablements = enable(test.resource)
+			url := f.front(t).URL + "/everywhere/api/v1/namespaces/a/pods/web"
+			if got := sendRequest(t, newRequest(t, "GET", url, "")); got.code != test.code {
+				t.Errorf("got %v, want %d", got, test.code)
 			}
 		})
 	}
@@ -119,57 +175,51 @@ func failWith(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// TestHostileMemberReceivesNoWrite uses a member that claims to have every object, and an honest member
-// that has none.
+// TestHostileMemberReceivesNoWrite uses a member m1 that claims to have every object, and an honest member
+// m2 that has none.
 func TestHostileMemberReceivesNoWrite(t *testing.T) {
-	const pod, configMap = "/api/v1/namespaces/a/pods/web", "/api/v1/namespaces/a/configmaps/web"
+	const podPath, configMapPath = "/api/v1/namespaces/a/pods/web", "/api/v1/namespaces/a/configmaps/web"
+	object := func(apiVersion, kind, namespace, name string) string {
+		return fmt.Sprintf(objectFormat, apiVersion, kind, namespace, name)
+	}
+	pod, deliveredPod := object("v1", "Pod", "a", "web"), []string{"m1", "v1"}
 	tests := map[string]struct {
-		path    string
-		claim   string
-		deliver func(*fixture)
-		code    int
+		path, claim string
+		// delivered are the cluster and the apiVersion of a delivered Pod "web".
+		delivered []string
+		worksErr  error
+		code      int
 	}{
-		"nothing of the kind":            {pod, "ok", nil, 503},
-		"an empty object":                {pod, "{}", nil, 503},
-		"an object of another name":      {pod, fmt.Sprintf(objectFormat, "v1", "Pod", "a", "db"), nil, 503},
-		"an object of another namespace": {pod, fmt.Sprintf(objectFormat, "v1", "Pod", "b", "web"), nil, 503},
-		"an object of another version":   {pod, fmt.Sprintf(objectFormat, "v2", "Pod", "a", "web"), nil, 503},
-		"a part of an object":            {pod, fmt.Sprintf(objectFormat, "meta.k8s.io/v1", "PartialObjectMetadata", "a", "web"), nil, 503},
-		"the object":                     {pod, fmt.Sprintf(objectFormat, "v1", "Pod", "a", "web"), nil, 405},
-		"the object without UID": {pod, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"web"}}`, func(f *fixture) {
-			f.deliver("m1", "v1", "Pod", "a", "web")
-		}, 405},
-		"the object that is delivered to another cluster": {pod, fmt.Sprintf(objectFormat, "v1", "Pod", "a", "web"), func(f *fixture) {
-			f.deliver("m2", "v1", "Pod", "a", "web")
-		}, 405},
-		"an object of the name of a delivered object of another kind": {configMap, fmt.Sprintf(objectFormat, "v1", "Pod", "a", "web"), func(f *fixture) {
-			f.deliver("m1", "v1", "Pod", "a", "web")
-		}, 405},
-		"an object of the name of a delivered object of another group": {pod, fmt.Sprintf(objectFormat, "v1", "Pod", "a", "web"), func(f *fixture) {
-			f.deliver("m1", "example.com/v1", "Pod", "a", "web")
-		}, 405},
-		"the object whose Work cannot be read": {pod, fmt.Sprintf(objectFormat, "v1", "Pod", "a", "web"), func(f *fixture) {
-			f.worksErr = errors.New("etcd is down")
-		}, 503},
+		"nothing of the kind":            {path: podPath, claim: "ok", delivered: deliveredPod, code: 503},
+		"an empty object":                {path: podPath, claim: "{}", delivered: deliveredPod, code: 503},
+		"an object of another name":      {path: podPath, claim: object("v1", "Pod", "a", "db"), delivered: deliveredPod, code: 503},
+		"an object of another namespace": {path: podPath, claim: object("v1", "Pod", "b", "web"), delivered: deliveredPod, code: 503},
+		"an object of another version":   {path: podPath, claim: object("v2", "Pod", "a", "web"), delivered: deliveredPod, code: 503},
+		"a part of an object": {
+			path: podPath, claim: object("meta.k8s.io/v1", "PartialObjectMetadata", "a", "web"), delivered: deliveredPod, code: 503,
+		},
+		"the object": {path: podPath, claim: pod, code: 405},
+		"the object without UID": {
+			path: podPath, claim: strings.Replace(pod, "0001", "", 1), delivered: deliveredPod, code: 405,
+		},
+		"the object that is delivered to another cluster": {path: podPath, claim: pod, delivered: []string{"m2", "v1"}, code: 405},
+		"a delivered object of another kind":              {path: configMapPath, claim: pod, delivered: deliveredPod, code: 405},
+		"a delivered object of another group":             {path: podPath, claim: pod, delivered: []string{"m1", "example.com/v1"}, code: 405},
+		"the object whose Work cannot be read":            {path: podPath, claim: pod, worksErr: errors.New("etcd is down"), code: 503},
 	}
 	for name, test := range tests {
 		t.Run("claims "+name, func(t *testing.T) {
 			var received []string
-			f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				body, _ := io.ReadAll(req.Body)
-				if !isLookup(req) {
-					received = append(received, fmt.Sprintf("%s %s %s", req.Method, req.URL.Path, body))
-				}
-				fmt.Fprint(w, test.claim)
-			}))
+			f, _ := newFixture(t, recordRequests(&received, respondWith(test.claim)))
 			f.addMember(t, "m2", podServer())
-			if test.deliver != nil {
-				test.deliver(f)
+			f.worksErr = test.worksErr
+			if test.delivered != nil {
+				f.deliver(test.delivered[0], test.delivered[1], "Pod", "a", "web")
 			}
 			front := f.front(t)
 			for name, write := range writes {
 				got := sendRequest(t, newRequest(t, write.method, front.URL+"/everywhere"+test.path+write.path, "secret"))
-				if got.code != test.code || !strings.Contains(got.body, `"web" in namespace "a"`) || !strings.Contains(got.body, "/proxy") && f.worksErr == nil {
+				if got.code != test.code || !strings.Contains(got.body, `"web" in namespace "a"`) {
 					t.Errorf("%s: got %v, want %d", name, got, test.code)
 				}
 			}

@@ -87,16 +87,20 @@ func TestRewriteObject(t *testing.T) {
 }
 
 func TestParseIdentity(t *testing.T) {
-	pod := clusterjson.Identity{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "a", Name: "web", UID: "1"}
+	deployment := clusterjson.Identity{
+		Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "a", Name: "web", UID: "1",
+	}
 	for document, want := range map[string]clusterjson.Identity{
-		`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"uid":"1","name":"web","namespace":"a"},"spec":{"name":"x"}}`: pod,
+		`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"uid":"1","name":"web","namespace":"a"},"spec":{"name":"x"}}`: deployment,
 		`{"metadata":null}`: {}, `{}`: {},
 	} {
 		if got, err := clusterjson.ParseIdentity([]byte(document)); err != nil || got != want {
 			t.Errorf("%s: got %v, %v", document, got, err)
 		}
 	}
-	for _, invalid := range []string{``, `[]`, `{"kind":"Pod"`, `{"kind":1}`, `{"kind":"Pod","kind":"Secret"}`, `{"metadata":{"name":"a","name":"b"}}`, `{"metadata":[]}`} {
+	for _, invalid := range []string{
+		``, `[]`, `{"kind":"Pod"`, `{"kind":1}`, `{"kind":"Pod","kind":"Secret"}`, `{"metadata":{"name":"a","name":"b"}}`, `{"metadata":[]}`,
+	} {
 		if got, err := clusterjson.ParseIdentity([]byte(invalid)); err == nil {
 			t.Errorf("%s: got %v", invalid, got)
 		}

@@ -198,11 +198,23 @@ func (r *request) askWaiting(ctx context.Context, waiting []*participant, found 
 			found = append(found, holder{cluster: p.cluster})
 		case errs[i] == nil:
 			unknown.add(p.cluster, p.problem().Error())
-		case !apierrors.IsNotFound(errs[i]) && !apierrors.IsForbidden(errs[i]):
+		case !r.provesAbsence(errs[i]):
 			unknown.add(p.cluster, reasonOf(p.cluster, errs[i]))
 		}
 	}
 	return found
+}
+
+// provesAbsence reports whether the error of a cluster is the Status of an API server which says that the
+// caller does not find the object there. A gateway before the cluster responds without a Status.
+func (r *request) provesAbsence(err error) bool {
+	status := asAPIStatus(err)
+	if status == nil {
+		return false
+	}
+	details := status.Status().Details
+	return status.Status().Reason == metav1.StatusReasonForbidden ||
+		status.Status().Reason == metav1.StatusReasonNotFound && details != nil && details.Name == r.info.Name
 }
 
 // probe returns nil if a cluster has the object of the request.

@@ -109,8 +109,11 @@ func denyGet(clusters ...string) func(*fixture) {
 }
 
 // addSilentCluster adds a cluster that was never listed and does not answer.
-func addSilentCluster(f *fixture) {
-	f.members["m3"] = &fakeMember{err: errors.New("no answer")}
+func addSilentCluster(f *fixture) { addUncached(f, &fakeMember{err: errors.New("no answer")}) }
+
+// addUncached adds a cluster that was never listed.
+func addUncached(f *fixture, member *fakeMember) {
+	f.members["m3"] = member
 	f.AddCluster("m3", objectcachetest.Pods)
 	f.SetState("m3", objectcachetest.Pods, objectcache.Waiting, "connection refused")
 }
@@ -126,9 +129,7 @@ func TestAmbiguityConcernsOnlyReadableObjects(t *testing.T) {
 
 func TestObjectOfAClusterThatIsNotCachedYet(t *testing.T) {
 	f := newTwoPods(t)
-	f.members["m3"] = &fakeMember{version: 7, objects: []*unstructured.Unstructured{pod("a", "p3")}}
-	f.AddCluster("m3", objectcachetest.Pods)
-	f.SetState("m3", objectcachetest.Pods, objectcache.Waiting, "connection refused")
+	addUncached(f, &fakeMember{version: 7, objects: []*unstructured.Unstructured{pod("a", "p3")}})
 	r := f.send("/api/v1/namespaces/a/pods/p3")
 	if r.err != nil || !strings.Contains(r.Body.String(), `"m3"`) {
 		t.Errorf("error %v, body %s", r.err, r.Body)
@@ -220,14 +221,10 @@ func TestForwardErrors(t *testing.T) {
 // TestWriteNeedsKnownObjectsOfAllClusters checks that a write is sent to no cluster while another cluster
 // may have the object.
 func TestWriteNeedsKnownObjectsOfAllClusters(t *testing.T) {
-	addUncached := func(f *fixture, member *fakeMember) {
-		f.members["m3"] = member
-		f.AddCluster("m3", objectcachetest.Pods)
-		f.SetState("m3", objectcachetest.Pods, objectcache.Waiting, "connection refused")
-	}
 	for name, prepare := range map[string]func(*fixture){
 		"does not answer": addSilentCluster,
 		"fails":           func(f *fixture) { addUncached(f, &fakeMember{code: http.StatusInternalServerError}) },
+		"returns 404 without the name of the object": func(f *fixture) { addUncached(f, &fakeMember{code: http.StatusNotFound}) },
 		"is not ready": func(f *fixture) {
 			f.members["m3"] = &fakeMember{}
 			f.SetState("m3", objectcachetest.Pods, objectcache.Stale, "the cluster is not ready")
@@ -258,12 +255,12 @@ func TestWriteNeedsKnownObjectsOfAllClusters(t *testing.T) {
 			f := newTwoPods(t)
 			prepare(f)
 			for _, write := range []string{
-				"PUT /api/v1/namespaces/a/pods/p2", "PATCH /api/v1/namespaces/a/pods/p2/status", "DELETE /api/v1/namespaces/a/pods/p2", "DELETE /api/v1/namespaces/a/pods/none",
-				"POST /api/v1/namespaces/a/pods/p2/exec", "/api/v1/namespaces/a/pods/p2/exec", "/api/v1/namespaces/a/pods/p2/attach",
-				"/api/v1/namespaces/a/pods/p2/portforward", "/api/v1/namespaces/a/pods/p2/proxy/restart", "POST /api/v1/namespaces/a/pods/p2/eviction",
+				"PUT p2", "PATCH p2/status", "DELETE p2", "DELETE none", "POST p2/exec", "POST p2/eviction",
+				"GET p2/exec", "GET p2/attach", "GET p2/portforward", "GET p2/proxy/restart",
 			} {
-				r := f.send(write, body("application/json", "{}"))
-				if !apierrors.IsServiceUnavailable(r.err) || !strings.Contains(r.err.Error(), `in namespace "a": it is unknown whether clusters [m3] have it: cluster "m3": `) {
+				r := f.send(strings.Replace(write, " ", " /api/v1/namespaces/a/pods/", 1), body("application/json", "{}"))
+				want := `in namespace "a": it is unknown whether clusters [m3] have it: cluster "m3": `
+				if !apierrors.IsServiceUnavailable(r.err) || !strings.Contains(r.err.Error(), want) {
 					t.Errorf("%s: error %v", write, r.err)
 				}
 			}
@@ -271,6 +268,18 @@ func TestWriteNeedsKnownObjectsOfAllClusters(t *testing.T) {
 				t.Errorf("forwarded %q", f.forwarded)
 			}
 		})
+	}
+}
+
+// TestWriteIfUncachedClusterDoesNotHaveTheObject checks that a cluster that is not cached yet, but responds
+// that it does not have the object, prevents no write.
+func TestWriteIfUncachedClusterDoesNotHaveTheObject(t *testing.T) {
+	for name, member := range map[string]*fakeMember{"not found": {}, "forbidden": {code: http.StatusForbidden}} {
+		f := newTwoPods(t)
+		addUncached(f, member)
+		if r := f.send("DELETE /api/v1/namespaces/a/pods/p2"); r.err != nil || len(f.forwarded) != 1 {
+			t.Errorf("%s: error %v, forwarded %q", name, r.err, f.forwarded)
+		}
 	}
 }
 
@@ -291,7 +300,8 @@ func TestReadDespiteUnknownCluster(t *testing.T) {
 					t.Errorf("%s: error %v, warning %q", path, r.err, r.Header().Get("Warning"))
 				}
 			}
-			if r := f.send("/api/v1/namespaces/a/pods/none"); !apierrors.IsServiceUnavailable(r.err) || !strings.Contains(r.err.Error(), "[m3]") {
+			r := f.send("/api/v1/namespaces/a/pods/none")
+			if !apierrors.IsServiceUnavailable(r.err) || !strings.Contains(r.err.Error(), "[m3]") {
 				t.Errorf("a missing object: error %v", r.err)
 			}
 		})

@@ -194,7 +194,9 @@ func (m *fakeMember) answer(request memberproxy.Request) *http.Response {
 	}
 	if name != "" {
 		if len(selected) == 0 {
-			return newResponse(http.StatusNotFound, metav1.Status{Message: "not found", Reason: metav1.StatusReasonNotFound, Code: 404})
+			return newResponse(http.StatusNotFound, metav1.Status{
+				Message: "not found", Reason: metav1.StatusReasonNotFound, Code: 404, Details: &metav1.StatusDetails{Name: name},
+			})
 		}
 		return newResponse(http.StatusOK, selected[0])
 	}
