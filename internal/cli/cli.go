@@ -24,6 +24,7 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/cordon"
 	"karmada.io/karmada/internal/cli/get"
+	"karmada.io/karmada/internal/cli/held"
 	"karmada.io/karmada/internal/cli/installation"
 	"karmada.io/karmada/internal/cli/interpret"
 	"karmada.io/karmada/internal/cli/join"
@@ -93,6 +94,7 @@ var commands = []commandRow{
 	{"troubleshooting", tree.New},
 	{"troubleshooting", simulate.New},
 	{"troubleshooting", orphans.New},
+	{"troubleshooting", held.New},
 	{"advanced", apply.New},
 	{"advanced", promote.New},
 	{"advanced", top.New},

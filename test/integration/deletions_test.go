@@ -122,15 +122,13 @@ func setClusterLabels(t *testing.T, env *testenv.Env, key, value string, cluster
 // tests.
 func TestClusterLabelLossHoldsDeletions(t *testing.T) {
 	env := alone(t)
-	awaitNoWrites(t, env)
-	restartComponents(t, env)
 	const key = "guard.example.org/tier"
 	setClusterLabels(t, env, key, "gold", member2, member3)
 	t.Cleanup(func() { setClusterLabels(t, env, key, "", member2, member3) })
 	placement := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: "gold"}},
 	}}
-	templates := createManyTemplatesOn(t, env, member3, placement, "")
+	templates := createManyTemplatesOn(t, env, placement, "")
 	uids := map[string]types.UID{}
 	for _, template := range templates {
 		uids[template.Name] = awaitInMember(t, env, member3, template, exists).UID

@@ -17,17 +17,19 @@ func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 	}
-	confirm := fmt.Sprintf("The objects stay in cluster %s. If the deletion is right: %s", cluster, confirmCommand(work))
+	stay := fmt.Sprintf("The objects stay in cluster %s. If the deletion is right: ", cluster)
+	confirm := stay + confirmCommand(work)
 	switch reason {
 	case guard.ReasonSuspended:
 		condition.Reason = workv1alpha1.WorkSuspendedReason
 		condition.Message = fmt.Sprintf("The binding no longer requires the objects in cluster %s, and the dispatching to this cluster is suspended. The objects stay in the cluster until the dispatching is resumed.", cluster)
 	case guard.ReasonClusterChanged:
 		condition.Reason = workv1alpha1.WorkClusterChangedReason
-		condition.Message = fmt.Sprintf("Cluster %s does not match the placements of many workloads since its labels, provider, region or zones changed; to undo that, change them back. %s", cluster, confirm)
+		condition.Message = fmt.Sprintf("Cluster %s does not match the placements of many workloads since its labels, provider, region or zones changed; to undo that, change them back. %s", cluster, stay+confirmAllCommand(cluster, condition.Reason))
 	case guard.ReasonBudgetExceeded:
 		condition.Reason = workv1alpha1.WorkDeletionBudgetExceededReason
-		condition.Message = "More templates lose their last copy within 5 minutes than the deletion budget allows. " + confirm + ". To keep the objects: karmadactl held reject"
+		condition.Message = fmt.Sprintf("More templates lose their last copy within %s than the deletion budget allows. %s. To keep the objects, reject the deletions instead",
+			guard.Window, stay+confirmAllCommand(cluster, condition.Reason))
 	case guard.ReasonTemplateInUse:
 		condition.Reason = workv1alpha1.WorkBindingMissingReason
 		condition.Message = "The binding of the Work was deleted, but its template exists and a policy claims it, or a workload needs it; a new binding takes the objects over. " + confirm
@@ -87,6 +89,12 @@ func HeldFor(work *workv1alpha1.Work) guard.Reason {
 // confirmCommand returns the command that confirms the held deletion of a Work.
 func confirmCommand(work *workv1alpha1.Work) string {
 	return fmt.Sprintf("karmadactl held confirm %s", HeldName(work))
+}
+
+// confirmAllCommand returns the command that confirms all deletions in a cluster that are held for a
+// reason.
+func confirmAllCommand(cluster, reason string) string {
+	return fmt.Sprintf("karmadactl held confirm --cluster %s --reason %s", cluster, reason)
 }
 
 // HeldName returns the name of a held deletion in the commands of karmadactl: the name of the
