@@ -203,6 +203,7 @@ func StartCluster(ctx context.Context, options standalone.Options) (*standalone.
 func StartControlPlane(ctx context.Context, options controlplane.Options) (*controlplane.ControlPlane, error) {
 	starting.Lock()
 	defer starting.Unlock()
+	options.DefaultConfig = append(options.DefaultConfig, controlplane.LocalMembersConfig()...)
 	return controlplane.Start(ctx, options) // a replacement
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/member/bounds"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
@@ -48,6 +49,8 @@ type Options struct {
 	// limits of the caches of the member depend on this size. A nil function means that nothing is
 	// delivered.
 	Delivered func(cluster string) bounds.DeliveredSize
+	// AgentAddresses checks the addresses that agents choose. If it is nil, no exceptions are allowed.
+	AgentAddresses *agentaddress.Guard
 	// Metrics counts opened and closed members. A nil Metrics counts nothing.
 	Metrics *Metrics
 	// Now returns the current time. nil means the system clock.
@@ -99,11 +102,13 @@ type connectionSource struct {
 	proxy       string
 	proxyHeader map[string]string
 	ca          string
+	// mode decides whether the addresses are checked.
+	mode clusterv1alpha1.ClusterSyncMode
 }
 
 func (c connectionSource) equal(other connectionSource) bool {
 	return c.uid == other.uid && c.id == other.id && c.endpoint == other.endpoint && c.insecure == other.insecure &&
-		c.proxy == other.proxy && c.ca == other.ca && maps.Equal(c.proxyHeader, other.proxyHeader)
+		c.proxy == other.proxy && c.ca == other.ca && c.mode == other.mode && maps.Equal(c.proxyHeader, other.proxyHeader)
 }
 
 // NewClusters returns a Clusters without open members. All members that it opens are closed when
@@ -111,6 +116,9 @@ func (c connectionSource) equal(other connectionSource) bool {
 func NewClusters(ctx context.Context, options Options) *Clusters {
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if options.AgentAddresses == nil {
+		options.AgentAddresses = agentaddress.NewGuard(agentaddress.Options{}, "")
 	}
 	c := &Clusters{
 		options: options, ctx: ctx, entries: map[string]*memberEntry{},
@@ -297,6 +305,7 @@ func newConnectionSource(cluster *clusterv1alpha1.Cluster) connectionSource {
 	return connectionSource{
 		uid: cluster.UID, id: cluster.Spec.ID, endpoint: cluster.Spec.APIEndpoint, insecure: cluster.Spec.InsecureSkipTLSVerification,
 		proxy: cluster.Spec.ProxyURL, proxyHeader: cluster.Spec.ProxyHeader,
+		mode: cluster.Spec.SyncMode,
 	}
 }
 

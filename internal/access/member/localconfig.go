@@ -3,12 +3,16 @@ package member
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/reconnect"
 )
 
@@ -35,7 +39,11 @@ func (c *Clusters) newConfig(cluster *clusterv1alpha1.Cluster, secret *corev1.Se
 		return nil, err
 	}
 	if local == nil {
-		return newPushConfig(cluster, secret, c.options.Throttle, creds)
+		config, err := newPushConfig(cluster, secret, c.options.Throttle, creds)
+		if err == nil && agentaddress.Guards(cluster) {
+			guardAddresses(config, cluster, c.options.AgentAddresses)
+		}
+		return config, err
 	}
 	config := rest.CopyConfig(local)
 	config.QPS, config.Burst, config.UserAgent = c.options.Throttle.QPS, c.options.Throttle.Burst, FieldManager
@@ -45,6 +53,17 @@ func (c *Clusters) newConfig(cluster *clusterv1alpha1.Cluster, secret *corev1.Se
 	reconnect.SetPingTimeouts(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withTimeout(RequestTimeout, next) })
 	return config, nil
+}
+
+// guardAddresses makes the client check the addresses that the agent of the cluster chooses. The client
+// does not use a proxy of the environment, because it could not check the addresses to which such a
+// proxy connects.
+func guardAddresses(config *rest.Config, cluster *clusterv1alpha1.Cluster, guard *agentaddress.Guard) {
+	dialer := net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+	config.Dial = guard.Dialer(dialer, cluster.Name, agentaddress.FieldOf(cluster.Spec.ProxyURL))
+	if config.Proxy == nil {
+		config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
+	}
 }
 
 func (c *Clusters) localConfig(cluster *clusterv1alpha1.Cluster) (*rest.Config, error) {

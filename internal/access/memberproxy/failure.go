@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/agent"
 )
 
 // errIdle is the cause of a request that is canceled because the member sent no data for too long.
@@ -71,6 +72,7 @@ func explainError(ctx context.Context, cluster *clusterv1alpha1.Cluster, limits 
 	endpoint := cluster.Spec.APIEndpoint
 	var untrusted *tls.CertificateVerificationError
 	var proxyErr *proxyError
+	var forbidden *agent.AddressError
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errMemberRemoved):
 		return newUnavailableError(cluster, cause)
@@ -82,6 +84,8 @@ func explainError(ctx context.Context, cluster *clusterv1alpha1.Cluster, limits 
 		return newStatusError(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
 			"cluster %q (%s) did not respond completely within %s: its API server or the network is slow or overloaded; check the conditions of the Cluster, and try again or select fewer objects",
 			cluster.Name, endpoint, limits.list)
+	case errors.As(err, &forbidden):
+		return newUnavailableError(cluster, forbidden)
 	case errors.As(err, &proxyErr):
 		return newUnavailableError(cluster, fmt.Errorf("%w; check spec.proxyURL and spec.proxyHeader of the Cluster", err))
 	case errors.As(err, &untrusted):

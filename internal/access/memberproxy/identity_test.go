@@ -156,6 +156,7 @@ func TestTokenWithNewline(t *testing.T) {
 
 func TestRemedyOfRejectedTokenDependsOnTheSyncMode(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	f.allowLoopback(t)
 	front := f.front(t)
 	for mode, want := range map[clusterv1alpha1.ClusterSyncMode]string{clusterv1alpha1.Push: "or join the cluster again", clusterv1alpha1.Pull: "or restart its agent"} {
 		f.cluster.Spec.SyncMode = mode

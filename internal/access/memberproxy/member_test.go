@@ -21,6 +21,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -43,6 +44,8 @@ type fixture struct {
 	proxy  *memberproxy.Proxy
 	// budgets are the budgets of the proxy. The zero value means the defaults.
 	budgets memberproxy.Budgets
+	// addresses configure to which addresses agents may make the proxy connect.
+	addresses agentaddress.Options
 }
 
 // newFixture registers a member that serves handler over TLS.
@@ -98,7 +101,7 @@ func (f *fixture) createProxy(t *testing.T, karmada *rest.Config) {
 		FreshSecret: f.secret,
 		Work:        f.work,
 		Karmada:     karmada,
-		Budgets:     f.budgets,
+		Budgets:     f.budgets, AgentAddresses: f.addresses,
 	})
 	if err != nil {
 		t.Fatal(err)

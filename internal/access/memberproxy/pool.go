@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"karmada.io/karmada/internal/access/agentaddress"
 )
 
 // errMemberRemoved is the cause with which requests to a removed member are canceled.
@@ -20,6 +22,8 @@ type pool struct {
 	members map[string]*member
 	closed  bool
 	budgets Budgets
+	// guard checks the addresses that agents choose.
+	guard *agentaddress.Guard
 	// memoryPerMember limits the bytes of responses of one member to requests to all clusters.
 	memoryPerMember int64
 }
@@ -37,8 +41,8 @@ type member struct {
 	responseMemory *semaphore.Weighted
 }
 
-func newPool(budgets Budgets) *pool {
-	return &pool{members: map[string]*member{}, budgets: budgets}
+func newPool(budgets Budgets, guard *agentaddress.Guard) *pool {
+	return &pool{members: map[string]*member{}, budgets: budgets, guard: guard}
 }
 
 // get returns the connections to a cluster. If the settings have changed, it opens new
@@ -53,7 +57,7 @@ func (p *pool) get(cluster string, r connectionSettings) (*member, error) {
 	if ok && known.settings == r {
 		return known, nil
 	}
-	transport, err := newTransport(r)
+	transport, err := newTransport(r, p.guard)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/agentaddress"
 )
 
 // AllClusters is the cluster name that stands for all clusters.
@@ -68,6 +69,8 @@ type Sources struct {
 	Karmada *clientrest.Config
 	// Budgets limit the concurrent requests. The zero value means DefaultBudgets.
 	Budgets Budgets
+	// AgentAddresses configure to which addresses agents may make this server connect.
+	AgentAddresses agentaddress.Options
 }
 
 // Proxy serves clusters/proxy.
@@ -101,9 +104,20 @@ func New(sources Sources) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the Karmada API server: %w", err)
 	}
-	p := &Proxy{sources: sources, members: newPool(sources.Budgets), sharedBudgets: newSharedBudgets(sources.Budgets), karmada: karmada, timeouts: defaultTimeouts}
+	p := &Proxy{
+		sources: sources, members: newPool(sources.Budgets, sources.addressGuard()), sharedBudgets: newSharedBudgets(sources.Budgets),
+		karmada: karmada, timeouts: defaultTimeouts,
+	}
 	p.setMemoryLimits(defaultMemoryLimits)
 	return p, nil
+}
+
+func (s Sources) addressGuard() *agentaddress.Guard {
+	host := ""
+	if s.Karmada != nil {
+		host = s.Karmada.Host
+	}
+	return agentaddress.NewGuard(s.AgentAddresses, host)
 }
 
 // setMemoryLimits sets the memory limits. It must be called before the first request.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/agentaddress"
 )
 
 const (
@@ -40,6 +41,8 @@ type connectionSettings struct {
 	proxyURL string
 	// proxyHeader is the header for the proxy in a canonical form: sorted lines of name and value.
 	proxyHeader string
+	// agent is the name of the cluster if its agent chooses the addresses, and otherwise empty.
+	agent string
 }
 
 func newConnectionSettings(cluster *clusterv1alpha1.Cluster, caBundle []byte) connectionSettings {
@@ -50,13 +53,17 @@ func newConnectionSettings(cluster *clusterv1alpha1.Cluster, caBundle []byte) co
 		}
 	}
 	slices.Sort(lines)
-	return connectionSettings{
+	settings := connectionSettings{
 		endpoint:    cluster.Spec.APIEndpoint,
 		caBundle:    string(caBundle),
 		insecure:    cluster.Spec.InsecureSkipTLSVerification,
 		proxyURL:    cluster.Spec.ProxyURL,
 		proxyHeader: strings.Join(lines, "\n"),
 	}
+	if agentaddress.Guards(cluster) {
+		settings.agent = cluster.Name
+	}
+	return settings
 }
 
 func (c connectionSettings) header() http.Header {
@@ -90,12 +97,12 @@ type transport struct {
 	upgrades *http.Transport
 }
 
-func newTransport(r connectionSettings) (*transport, error) {
+func newTransport(r connectionSettings, guard *agentaddress.Guard) (*transport, error) {
 	tlsConfig, err := r.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
-	dial, err := r.dialer()
+	dial, err := r.dialer(guard)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +141,13 @@ func (t *transport) closeIdle() {
 // dialer returns the function that connects to the cluster, directly or through the proxy of the
 // cluster. It connects to the proxy itself, because http.Transport does not use its proxy setting
 // for upgrades.
-func (c connectionSettings) dialer() (dialFunc, error) {
+func (c connectionSettings) dialer(guard *agentaddress.Guard) (dialFunc, error) {
 	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: keepAliveProbes}
-	direct := (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}).DialContext
+	dialer := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}
+	direct := dialer.DialContext
+	if c.agent != "" {
+		direct = guard.Dialer(dialer, c.agent, agentaddress.FieldOf(c.proxyURL))
+	}
 	if c.proxyURL == "" {
 		return direct, nil
 	}

@@ -19,6 +19,14 @@ func ReadableSecrets(cluster string) []string {
 // that has the name of an agent although no cluster can have that agent.
 func IsAgent(user string) bool { return strings.HasPrefix(user, UserPrefix) }
 
+// ClusterRules limit what an agent may write in its Cluster.
+type ClusterRules struct {
+	// CanReadSecret reports whether the agent can read a Secret.
+	CanReadSecret func(clusterv1alpha1.LocalSecretReference) bool
+	// Addresses limit the addresses of the cluster.
+	Addresses AddressRules
+}
+
 // ValidateCluster returns the errors in a Cluster that the user writes. stored is the Cluster
 // before the write, or nil for a new Cluster. It returns no errors for users other than agents, nor
 // for values that are stored already.
@@ -27,8 +35,8 @@ func IsAgent(user string) bool { return strings.HasPrefix(user, UserPrefix) }
 // name in a create request. After the creation the agent may change only the fields in
 // ConnectionFields. The agent must not make the control plane send the credentials of others to the
 // address of its cluster. So the Cluster may refer only to Secrets that the agent itself can read,
-// in any namespace. readable reports whether the agent can read a Secret.
-func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, readable func(clusterv1alpha1.LocalSecretReference) bool) field.ErrorList {
+// in any namespace.
+func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, rules ClusterRules) field.ErrorList {
 	if !IsAgent(user) {
 		return nil
 	}
@@ -50,6 +58,7 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, read
 	} else {
 		errs = append(errs, validateChange(written, stored)...)
 	}
+	errs = append(errs, rules.Addresses.validate(written, stored)...)
 	for _, each := range []struct {
 		field, name string
 		secret, old *clusterv1alpha1.LocalSecretReference
@@ -62,7 +71,7 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, read
 		case kept:
 		case each.secret.Name != each.name:
 			forbid(spec.Child(each.field, "name"), "the Secret of this cluster must have the name %q", each.name)
-		case !readable(*each.secret):
+		case !rules.CanReadSecret(*each.secret):
 			forbid(spec.Child(each.field, "namespace"), "user %s may not read Secret %s/%s, so it cannot be that of its cluster; Secrets of clusters are in %s unless the cluster was registered with --cluster-namespace",
 				user, each.secret.Namespace, each.secret.Name, clusterv1alpha1.NamespaceKarmadaCluster)
 		}

@@ -14,8 +14,8 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// canReadAnySecret reports for every Secret that the agent can read it.
-func canReadAnySecret(clusterv1alpha1.LocalSecretReference) bool { return true }
+// readsAnySecret are rules for an agent that can read every Secret.
+var readsAnySecret = agent.ClusterRules{CanReadSecret: func(clusterv1alpha1.LocalSecretReference) bool { return true }}
 
 func registeredCluster(change func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{
@@ -87,7 +87,7 @@ func TestAgentClusterChange(t *testing.T) {
 			if test.change != nil {
 				test.change(written)
 			}
-			wrong := agent.ValidateCluster(agent.User("east"), written, stored, canReadAnySecret)
+			wrong := agent.ValidateCluster(agent.User("east"), written, stored, readsAnySecret)
 			if diff := cmp.Diff(test.want, fieldNames(wrong)); diff != "" {
 				t.Errorf("rejected fields (-want +got):\n%s", diff)
 			}
@@ -96,7 +96,7 @@ func TestAgentClusterChange(t *testing.T) {
 					t.Errorf("%s names no remedy: %s", each.Field, each.Detail)
 				}
 			}
-			if wrong := agent.ValidateCluster("system:admin", written, stored, canReadAnySecret); len(wrong) > 0 {
+			if wrong := agent.ValidateCluster("system:admin", written, stored, readsAnySecret); len(wrong) > 0 {
 				t.Errorf("an administrator is rejected: %v", wrong)
 			}
 		})
@@ -111,7 +111,7 @@ func TestAgentClusterCreation(t *testing.T) {
 	want := []string{
 		"metadata.annotations[cluster.karmada.io/declared-dead]", "metadata.annotations[karmada.io/x]", "metadata.finalizers", "metadata.ownerReferences",
 	}
-	if diff := cmp.Diff(want, fieldNames(agent.ValidateCluster(agent.User("east"), created, nil, canReadAnySecret))); diff != "" {
+	if diff := cmp.Diff(want, fieldNames(agent.ValidateCluster(agent.User("east"), created, nil, readsAnySecret))); diff != "" {
 		t.Errorf("rejected fields (-want +got):\n%s", diff)
 	}
 }

@@ -298,7 +298,7 @@ func TestValidateAgentCluster(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, wrong := range agent.ValidateCluster(test.user, test.cluster, test.stored, readable) {
+			for _, wrong := range agent.ValidateCluster(test.user, test.cluster, test.stored, agent.ClusterRules{CanReadSecret: readable}) {
 				got = append(got, wrong.Field)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -5,22 +5,24 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/extension"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-// InProcess are the options of the server in the process of a control plane. No flags set these
-// options.
+// InProcess are the options of the server in the process of a control plane.
 type InProcess struct {
 	// Reviewer has the admission rules of the server. The server applies the rules itself, because
 	// there is no webhook for it in the process.
 	Reviewer admission.Reviewer
+	// AgentAddresses configure to which addresses agents may make the server connect.
+	AgentAddresses agentaddress.Options
 }
 
 // AddFlags implements programs.Options.
-func (*InProcess) AddFlags(*pflag.FlagSet) {}
+func (i *InProcess) AddFlags(set *pflag.FlagSet) { i.AgentAddresses.AddFlags(set) }
 
 // Validate implements programs.Options.
 func (*InProcess) Validate() error { return nil }
@@ -47,6 +49,7 @@ func (i *InProcess) NewOptions(control programs.ControlPlane) (*aggregated.Optio
 	if err != nil {
 		return nil, err
 	}
+	options.AgentAddresses = i.AgentAddresses
 	plugins := options.Server.Admission
 	admission.Register(plugins.Plugins, i.Reviewer)
 	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder, admission.PluginName)

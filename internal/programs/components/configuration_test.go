@@ -110,7 +110,7 @@ func TestComponentsOfOneProcess(t *testing.T) {
 		programs.Scheduler:           {hosted: true, configurable: true},
 		programs.Descheduler:         {hosted: true, configurable: true},
 		programs.Webhook:             {configurable: true, serves: true},
-		programs.AggregatedAPIServer: {serves: true},
+		programs.AggregatedAPIServer: {configurable: true, serves: true},
 		programs.Search:              {configurable: true, serves: true, optional: true},
 		programs.Agent:               {},
 		programs.SchedulerEstimator:  {},
@@ -139,7 +139,7 @@ func TestComponentsOfOneProcess(t *testing.T) {
 
 func TestConfigureRejectsInvalidFlags(t *testing.T) {
 	tests := map[string]struct{ flag, want string }{
-		"no component name":           {"graceful-eviction-timeout=30s", "must be COMPONENT.FLAG=VALUE, where COMPONENT is one of karmada-controller-manager, karmada-scheduler, karmada-descheduler, karmada-webhook, karmada-search"},
+		"no component name":           {"graceful-eviction-timeout=30s", "must be COMPONENT.FLAG=VALUE, where COMPONENT is one of karmada-controller-manager, karmada-scheduler, karmada-descheduler, karmada-webhook, karmada-aggregated-apiserver, karmada-search"},
 		"a component without a flag":  {"karmada-scheduler", "must be COMPONENT.FLAG=VALUE"},
 		"an unknown flag":             {"karmada-scheduler.speed=1", "unknown flag: --speed; karmada-scheduler --help"},
 		"a value of the wrong type":   {"karmada-controller-manager.graceful-eviction-timeout=soon", "graceful-eviction-timeout"},

@@ -190,6 +190,14 @@ func (r Register) agentDeployment() *appsv1.Deployment {
 	}
 }
 
+// memberEndpoint returns the address for the Cluster, or an empty string if the agent chooses it.
+func (r Register) memberEndpoint() string {
+	if r.omitEndpoint {
+		return ""
+	}
+	return registration.Endpoint(r.Member)
+}
+
 func (r Register) agentCommand() []string {
 	controllers := "*"
 	if r.CertRotation {
@@ -199,7 +207,7 @@ func (r Register) agentCommand() []string {
 		"/bin/karmada-agent",
 		"--karmada-kubeconfig=" + kubeconfigDir + "/" + AgentKubeconfig,
 		"--cluster-name=" + r.Name,
-		"--cluster-api-endpoint=" + registration.Endpoint(r.Member),
+		"--cluster-api-endpoint=" + r.memberEndpoint(),
 		"--cluster-provider=" + r.Provider,
 		"--cluster-region=" + r.Region,
 		"--cluster-zones=" + strings.Join(r.Zones, ","),

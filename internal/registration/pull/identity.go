@@ -61,6 +61,8 @@ type agentIdentity struct {
 	// karmada is the client of the control plane with the rights of the agent. generator is the
 	// client that grants these rights. generator is nil if the control plane itself grants them.
 	karmada, generator *clusterclient.Client
+	// omitEndpoint is true if the control plane does not accept the address of the member.
+	omitEndpoint bool
 }
 
 // obtain requests the certificate of the agent. It then ensures that the agent has its rights, and

@@ -100,6 +100,10 @@ type Register struct {
 	MemberOrigin string
 	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
+
+	// omitEndpoint is true if the control plane does not accept the address in Member. Then the agent
+	// reports the address at which it reaches the API server from its Pod.
+	omitEndpoint bool
 }
 
 // Run registers the cluster. It returns when the agent is ready and has created the Cluster. If
@@ -145,6 +149,7 @@ func (r Register) Run(ctx context.Context) (err error) {
 	if err := identity.obtain(ctx, found); err != nil {
 		return err
 	}
+	r.omitEndpoint = identity.omitEndpoint
 	kubeconfig, err := r.newKubeconfig(found, identity.certificate, identity.key)
 	if err != nil {
 		return err

@@ -146,12 +146,33 @@ func (a *agentIdentity) dryRunCluster(ctx context.Context) error {
 	}
 	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
 	enrollment.SetSpec(wanted, a.id)
-	err := a.karmada.API.Create(ctx, wanted, client.DryRunAll)
+	err := a.karmada.API.Create(ctx, wanted.DeepCopy(), client.DryRunAll)
+	if reason := endpointRejection(err); reason != "" {
+		// For example, the kubeconfig on a node of the cluster has a loopback address.
+		r.logf("[karmada-agent-start] warning: the control plane does not accept the address %s of the kubeconfig, so the agent reports the address that it uses in the cluster, and the cluster proxy may not work: %s",
+			wanted.Spec.APIEndpoint, reason)
+		a.omitEndpoint, wanted.Spec.APIEndpoint = true, ""
+		err = a.karmada.API.Create(ctx, wanted, client.DryRunAll)
+	}
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("the control plane (%s) would not accept %q as a member: %w", a.karmada.Host, r.Name, err)
 	}
 	// Ignore other errors. If the agent gets the same error, the error is reported later.
 	return nil
+}
+
+// endpointRejection returns why the control plane rejected spec.apiEndpoint, or an empty string.
+func endpointRejection(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return ""
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "spec.apiEndpoint" {
+			return cause.Message
+		}
+	}
+	return ""
 }
 
 // ignoreForbidden returns nil for a Forbidden error.

@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -89,6 +92,48 @@ func TestAwaitRights(t *testing.T) {
 					t.Errorf("returned after %s, want %s", passed, test.wantTime)
 				}
 			})
+		})
+	}
+}
+
+func TestRejectedEndpointIsOmitted(t *testing.T) {
+	invalid := func(name string) error {
+		path := field.NewPath("spec", name)
+		return apierrors.NewInvalid(clusterv1alpha1.GroupVersion.WithKind("Cluster").GroupKind(), "east", field.ErrorList{field.Forbidden(path, "not allowed")})
+	}
+	tests := map[string]struct {
+		// reject returns the error for a Cluster with the given address.
+		reject   func(endpoint string) error
+		wantFlag string
+		wantErr  string
+	}{
+		"accepted": {reject: func(string) error { return nil }, wantFlag: "--cluster-api-endpoint=https://127.0.0.1:6443"},
+		"rejected": {reject: func(endpoint string) error {
+			if endpoint == "" {
+				return nil
+			}
+			return invalid("apiEndpoint")
+		}, wantFlag: "--cluster-api-endpoint="},
+		"rejected for another reason": {reject: func(string) error { return invalid("proxyURL") }, wantErr: "spec.proxyURL"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			karmada := clusterclienttest.NewClient(t, "")
+			karmada.API = interceptor.NewClient(karmada.API, interceptor.Funcs{
+				Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+					return test.reject(object.(*clusterv1alpha1.Cluster).Spec.APIEndpoint)
+				},
+			})
+			register := Register{Name: "east", Member: &rest.Config{Host: "https://127.0.0.1:6443"}}
+			identity := &agentIdentity{register: register, id: "id", karmada: karmada}
+			err := identity.dryRunCluster(t.Context())
+			if (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("got %v, want %q", err, test.wantErr)
+			}
+			register.omitEndpoint = identity.omitEndpoint
+			if command := register.agentCommand(); test.wantErr == "" && !slices.Contains(command, test.wantFlag) {
+				t.Errorf("the command %v does not contain %s", command, test.wantFlag)
+			}
 		})
 	}
 }

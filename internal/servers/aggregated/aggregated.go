@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/extensionserver"
 	"karmada.io/karmada/internal/servers/aggregated/registry"
@@ -64,7 +65,7 @@ func New(ctx context.Context, o *Options) (*Server, error) {
 
 // sources returns the data sources of the proxy, which are in the Karmada API server.
 func (o *Options) sources(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (memberproxy.Sources, error) {
-	sources := memberproxy.Sources{Karmada: config.ClientConfig, Budgets: o.Budgets, Secret: o.Secrets}
+	sources := memberproxy.Sources{Karmada: config.ClientConfig, Budgets: o.Budgets, AgentAddresses: o.AgentAddresses, Secret: o.Secrets}
 	if o.Secrets != nil {
 		return sources, nil
 	}
@@ -80,12 +81,21 @@ func (o *Options) sources(config *genericapiserver.RecommendedConfig, karmada ku
 	return sources, nil
 }
 
+// karmadaHost returns the address of the Karmada API server, or an empty string if there is none.
+func karmadaHost(config *genericapiserver.RecommendedConfig) string {
+	if config.ClientConfig == nil {
+		return ""
+	}
+	return config.ClientConfig.Host
+}
+
 // installAPI installs the API group.
 func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig, sources memberproxy.Sources) error {
 	storage, err := registry.New(o.scheme, config.RESTOptionsGetter, registry.Rules{
 		ResourceModels: o.resourceModelsEnabled,
 		Now:            metav1.Now,
 		Authorizer:     config.Authorization.Authorizer,
+		Addresses:      agentaddress.NewGuard(o.AgentAddresses, karmadaHost(config)).StaticRules,
 	})
 	if err != nil {
 		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)

@@ -12,7 +12,7 @@ import (
 )
 
 // flagDefaults are the flags of the upstream component, except for flags that every component has.
-const flagDefaults = `
+const flagDefaults = `agent-endpoint-allowed-cidrs=[]
 audit-log-batch-buffer-size=10000 audit-log-batch-max-size=1 audit-log-batch-max-wait=0s
 audit-log-batch-throttle-burst=0 audit-log-batch-throttle-enable=false audit-log-batch-throttle-qps=0
 audit-log-compress=false audit-log-format=json audit-log-maxage=366 audit-log-maxbackup=100 audit-log-maxsize=100

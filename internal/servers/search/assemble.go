@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/servers/search/callerrights"
 	"karmada.io/karmada/internal/servers/search/feed"
@@ -120,6 +121,7 @@ func (a *assembly) newMembers(ctx context.Context) (*member.Clusters, error) {
 	}
 	return member.NewClusters(ctx, member.Options{
 		Karmada: a.karmada, Secrets: secrets, SecretMetadata: versions, Throttle: a.options.MemberThrottle,
+		AgentAddresses: agentaddress.NewGuard(a.options.AgentAddresses, a.sources.karmada.Host),
 	}), nil
 }
 

@@ -35,7 +35,7 @@ func newCallerMembers(from sources, karmada *karmadaCache) (*callerMembers, func
 	cached, fresh, start := memberproxy.NewSecretGetters(from.karmadaClient)
 	proxy, err := memberproxy.New(memberproxy.Sources{
 		Cluster: karmada.cluster, Clusters: karmada.allClusters, Secret: cached, FreshSecret: fresh,
-		Karmada: from.karmada, Budgets: from.options.Budgets,
+		Karmada: from.karmada, Budgets: from.options.Budgets, AgentAddresses: from.options.AgentAddresses,
 	})
 	if err != nil {
 		return nil, nil, err

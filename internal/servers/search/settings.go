@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/memberproxy"
 )
@@ -38,6 +39,8 @@ type Settings struct {
 	AuthorizeCallers bool
 	// Budgets limit the concurrent requests to members.
 	Budgets memberproxy.Budgets
+	// AgentAddresses configure to which addresses agents may make the server connect.
+	AgentAddresses agentaddress.Options
 	// MemberThrottle limits the requests of the cache to each member. The zero
 	// value means no limit.
 	MemberThrottle member.Throttle
@@ -57,6 +60,7 @@ func NoThrottle() member.Throttle { return member.Throttle{} }
 // AddFlags adds the flags that set the settings.
 func (o *Settings) AddFlags(flags *pflag.FlagSet) {
 	o.Budgets.AddFlags(flags)
+	o.AgentAddresses.AddFlags(flags)
 	flags.BoolVar(&o.DisableSearch, "disable-search", o.DisableSearch,
 		"Leave out the API that searches the cached objects.")
 	flags.BoolVar(&o.DisableProxy, "disable-proxy", o.DisableProxy,

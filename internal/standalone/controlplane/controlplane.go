@@ -19,6 +19,7 @@ import (
 	"karmada.io/karmada/api/crds"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/epoch"
+	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/programs"
@@ -72,6 +73,16 @@ type Options struct {
 	// Step runs each step of the start, and may for example print the name of the step. nil runs
 	// the steps without output.
 	Step func(name string, run func() error) error
+}
+
+// LocalMembersConfig returns flags for Options.DefaultConfig that let the agents of members on this
+// machine set loopback addresses.
+func LocalMembersConfig() []string {
+	var config []string
+	for _, component := range []string{programs.AggregatedAPIServer, programs.Search} {
+		config = append(config, component+"."+agent.AllowedCIDRsFlag+"=127.0.0.0/8,::1/128")
+	}
+	return config
 }
 
 // ControlPlane is a running control plane in this process.

@@ -127,8 +127,8 @@ func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, pr
 	components, _ := o.selectComponents()
 	controlPlane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: i.dir.controlPlaneDir(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: progress.step,
-		Components: components, Gates: o.Gates, ExtraConfig: o.ExtraConfig, DefaultConfig: i.dir.estimatorClientConfig(), CertificateLifetime: o.CertificateLifetime, AuditLog: o.AuditLog,
-		StartOverAdvice: i.dir.startOverAdvice(),
+		Components: components, Gates: o.Gates, ExtraConfig: o.ExtraConfig, CertificateLifetime: o.CertificateLifetime, AuditLog: o.AuditLog,
+		StartOverAdvice: i.dir.startOverAdvice(), DefaultConfig: slices.Concat(i.dir.estimatorClientConfig(), controlplane.LocalMembersConfig()),
 	})
 	if err != nil {
 		return err

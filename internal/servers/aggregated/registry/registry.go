@@ -25,6 +25,7 @@ import (
 	apistorage "k8s.io/apiserver/pkg/storage"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/extensionserver"
 )
 
@@ -46,6 +47,8 @@ type Rules struct {
 	Now func() metav1.Time
 	// Authorizer decides which Secrets an agent that writes a Cluster may read.
 	Authorizer authorizer.Authorizer
+	// Addresses returns the rules for the addresses that agents choose.
+	Addresses func() agent.AddressRules
 }
 
 // New opens the storage of Clusters. The scheme must contain the API group with its version and

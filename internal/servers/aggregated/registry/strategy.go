@@ -78,7 +78,7 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 // Validate rejects invalid Clusters.
 func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	created := obj.(*clusterv1alpha1.Cluster)
-	return append(cluster.Validate(created), agent.ValidateCluster(requestUser(ctx), created, nil, s.canReadSecret(ctx))...)
+	return append(cluster.Validate(created), agent.ValidateCluster(requestUser(ctx), created, nil, s.agentRules(ctx))...)
 }
 
 // requestUser returns the name of the user who sent the request. The name is empty if the server
@@ -88,6 +88,11 @@ func requestUser(ctx context.Context) string {
 		return user.GetName()
 	}
 	return ""
+}
+
+// agentRules returns the rules for the agent who sent the request.
+func (s strategy) agentRules(ctx context.Context) agent.ClusterRules {
+	return agent.ClusterRules{CanReadSecret: s.canReadSecret(ctx), Addresses: s.rules.Addresses()}
 }
 
 // canReadSecret returns a function that reports whether the user who sent the request may read a
@@ -121,7 +126,7 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 		}
 		cluster.Canonicalize(stored, s.rules.Now())
 	}
-	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(user, updated, stored, s.canReadSecret(ctx))...)
+	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(user, updated, stored, s.agentRules(ctx))...)
 }
 
 // Canonicalize does nothing, because PrepareForCreate and PrepareForUpdate already produce the
