@@ -35,6 +35,11 @@ const (
 	AgentRecordRequesterAnnotation = "cluster.karmada.io/agent-record-requester"
 )
 
+// RegistrationScopeAnnotation limits which clusters agents can register. It is set on the Secret of a
+// bootstrap token, and copied to the ClusterRole and the execution namespace of each agent that
+// registers with the token. Its value is JSON.
+const RegistrationScopeAnnotation = "cluster.karmada.io/registration-scope"
+
 // AgentLabel is set on the roles and role bindings of an agent that Karmada manages. Its value
 // is the name of the cluster.
 const AgentLabel = "cluster.karmada.io/agent"
@@ -83,6 +88,9 @@ const (
 
 	// AgentReasonNamespaceNotPrepared: the namespace for the Secrets is not prepared for agents.
 	AgentReasonNamespaceNotPrepared = "ClusterNamespaceNotPrepared"
+
+	// AgentReasonOutOfScope: the scope of the token does not allow the request, or is not known.
+	AgentReasonOutOfScope = "OutOfTokenScope"
 
 	// AgentReasonGeneratorUnlimited: the user that creates the roles of agents has all rights.
 	AgentReasonGeneratorUnlimited = "GeneratorUnlimited"

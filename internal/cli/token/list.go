@@ -8,6 +8,7 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	"karmada.io/karmada/internal/console"
+	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
@@ -18,13 +19,15 @@ type listedToken struct {
 	Expires     *time.Time `json:"expires,omitempty"` // nil means never
 	Usages      []string   `json:"usages,omitempty"`
 	Groups      []string   `json:"groups,omitempty"`
+	// Scope limits which clusters can be registered with the token.
+	Scope *agent.Scope `json:"scope,omitempty"`
 }
 
 // newTokenList returns the tokens in a form for all output formats. The name of a token is its ID,
 // which token delete accepts.
 func newTokenList(tokens []bootstraptoken.Token, now time.Time) console.Output {
 	list := console.Output{
-		Header:        []string{"TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS", "SECRET"},
+		Header:        []string{"TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS", "SECRET", "SCOPE"},
 		NarrowColumns: 6, ColumnGap: 3,
 	}
 	objects := make([]listedToken, 0, len(tokens))
@@ -33,12 +36,15 @@ func newTokenList(tokens []bootstraptoken.Token, now time.Time) console.Output {
 		list.Rows = append(list.Rows, []string{
 			token.String(), ttl, expires,
 			orNone(strings.Join(token.Usages, ",")), orNone(token.Description), orNone(strings.Join(token.Groups, ",")),
-			"kube-system/" + bootstrapapi.BootstrapTokenSecretPrefix + token.ID,
+			"kube-system/" + bootstrapapi.BootstrapTokenSecretPrefix + token.ID, orNone(token.Scope.String()),
 		})
 		list.Names = append(list.Names, token.ID)
 		object := listedToken{Token: token.String(), Description: token.Description, Usages: token.Usages, Groups: token.Groups}
 		if !token.Expires.IsZero() {
 			object.Expires = &token.Expires
+		}
+		if !token.Scope.IsEmpty() {
+			object.Scope = &token.Scope
 		}
 		objects = append(objects, object)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
 	"karmada.io/karmada/internal/cli/command"
@@ -61,7 +62,10 @@ func newCreate(program *command.Program) *cobra.Command {
 			{{program}} token create
 
 			# Print a register command that is valid for an hour
-			{{program}} token create --print-register-command --ttl=1h --description="for the edge team"`),
+			{{program}} token create --print-register-command --ttl=1h --description="for the edge team"
+
+			# Create a token that registers only the cluster "east", with this label and in this region
+			{{program}} token create --cluster-name=east --cluster-labels=tier=bronze --cluster-region=eu-west`),
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := validateCreate(token, ttl, printCommand); err != nil {
@@ -103,10 +107,21 @@ func newCreate(program *command.Program) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&token.Description, "description", "", "description of the token")
 	flags.StringSliceVar(&token.Groups, "groups", []string{agent.BootstrapGroup}, "groups of the requests with the token; the default group may register clusters")
+	addScopeFlags(flags, &token.Scope)
 	flags.BoolVar(&printCommand, "print-register-command", false, "print a complete register command instead of the token")
 	flags.DurationVar(&ttl, "ttl", bootstraptoken.DefaultTTL, "lifetime of the token; 0 means that it does not expire")
 	flags.StringSliceVar(&token.Usages, "usages", []string{bootstraptoken.UsageSigning, bootstraptoken.UsageAuthentication}, "usages of the token: signing, authentication; registration needs both")
 	return cmd
+}
+
+// addScopeFlags adds the flags that limit which clusters can be registered with a token.
+func addScopeFlags(flags *pflag.FlagSet, scope *agent.Scope) {
+	flags.StringVar(&scope.ClusterName, "cluster-name", "", "only name of a cluster that can be registered with the token; any free name if empty")
+	const others = "; if one of labels, provider, region and zones is given, the clusters of the token have exactly the given ones"
+	flags.StringToStringVar(&scope.Labels, "cluster-labels", nil, "labels of the clusters that are registered with the token, such as tier=bronze,team=edge"+others)
+	flags.StringVar(&scope.Provider, "cluster-provider", "", "provider of the clusters that are registered with the token"+others)
+	flags.StringVar(&scope.Region, "cluster-region", "", "region of the clusters that are registered with the token"+others)
+	flags.StringSliceVar(&scope.Zones, "cluster-zones", nil, "zones of the clusters that are registered with the token"+others)
 }
 
 func validateCreate(token bootstraptoken.Token, ttl time.Duration, printCommand bool) error {
@@ -157,7 +172,11 @@ func registerCommand(program, endpoint string, token bootstraptoken.Token, pins 
 	for _, pin := range pins {
 		hashes = append(hashes, pin.String())
 	}
-	return fmt.Sprintf("%s register %s --token %s --discovery-token-ca-cert-hash %s", program, endpoint, token, strings.Join(hashes, ","))
+	line := fmt.Sprintf("%s register %s --token %s --discovery-token-ca-cert-hash %s", program, endpoint, token, strings.Join(hashes, ","))
+	if token.Scope.ClusterName != "" {
+		line += " --cluster-name " + token.Scope.ClusterName
+	}
+	return line
 }
 
 func newList(program *command.Program) *cobra.Command {

@@ -10,6 +10,7 @@ import (
 
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/console"
+	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
@@ -66,8 +67,8 @@ func TestTokenFormats(t *testing.T) {
 		"JSON of no token":  {console.JSON, nil, "{\n    \"tokens\": []\n}\n"},
 		"names of no token": {console.Name, nil, ""},
 		"a wide table": {console.Wide, tokens[1:], "" +
-			"TOKEN                     TTL         EXPIRES   USAGES   DESCRIPTION   EXTRA GROUPS   SECRET\n" +
-			"ghijkl.0123456789abcdef   <forever>   <never>   <none>   <none>        <none>         kube-system/bootstrap-token-ghijkl\n"},
+			"TOKEN                     TTL         EXPIRES   USAGES   DESCRIPTION   EXTRA GROUPS   SECRET                               SCOPE\n" +
+			"ghijkl.0123456789abcdef   <forever>   <never>   <none>   <none>        <none>         kube-system/bootstrap-token-ghijkl   <none>\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +89,10 @@ func TestRegisterCommand(t *testing.T) {
 	want := "kubectl karmada register 10.0.0.1:5443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:01" + strings.Repeat("0", 62) + ",sha256:02" + strings.Repeat("0", 62)
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	token.Scope.ClusterName = "east"
+	if got := registerCommand("kubectl karmada", "10.0.0.1:5443", token, []bootstraptoken.Pin{{1}, {2}}); got != want+" --cluster-name east" {
+		t.Errorf("got %s, want the name of the cluster", got)
 	}
 }
 
@@ -114,6 +119,8 @@ func TestValidateCreate(t *testing.T) {
 		want         string
 	}{
 		"the default":                            {},
+		"an invalid cluster name":                {token: bootstraptoken.Token{Scope: agent.Scope{ClusterName: "East"}}, want: `cluster name "East"`},
+		"an invalid label":                       {token: bootstraptoken.Token{Scope: agent.Scope{Labels: map[string]string{"tier": "a b"}}}, want: "label tier=a b"},
 		"a negative TTL":                         {ttl: -time.Second, want: "--ttl must not be negative"},
 		"an unknown usage":                       {token: bootstraptoken.Token{Usages: []string{"cooking"}}, want: "choose from signing, authentication"},
 		"usage signing only":                     {token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageSigning}}},

@@ -41,6 +41,7 @@ func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cl
 		cluster: cluster.Name, owner: cluster,
 		request:          cmp.Or(role.Annotations[clusterv1alpha1.AgentRequestAnnotation], stored.request),
 		requester:        cmp.Or(role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], stored.requester),
+		scope:            cmp.Or(role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation], stored.scope),
 		clusterNamespace: cmp.Or(role.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], stored.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster),
 	}, nil
 }
@@ -56,6 +57,7 @@ func recordFromNamespace(namespace *corev1.Namespace, cluster *clusterv1alpha1.C
 		cluster: cluster.Name, owner: cluster,
 		request:          namespace.Annotations[clusterv1alpha1.AgentRecordRequestAnnotation],
 		requester:        namespace.Annotations[clusterv1alpha1.AgentRecordRequesterAnnotation],
+		scope:            namespace.Annotations[clusterv1alpha1.RegistrationScopeAnnotation],
 		clusterNamespace: cmp.Or(namespace.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], clusterv1alpha1.NamespaceKarmadaCluster),
 	}
 }
@@ -78,10 +80,10 @@ func (r *reconciler) storeRecord(ctx context.Context, role *rbacv1.ClusterRole, 
 	if record.owner == nil || !isManaged(role, record.cluster) {
 		return nil
 	}
-	return r.annotateNamespace(ctx, record.cluster, map[string]string{
+	return r.annotateNamespace(ctx, record.cluster, withScope(map[string]string{
 		clusterv1alpha1.AgentRecordClusterAnnotation: string(record.owner.UID), clusterv1alpha1.AgentRecordRequestAnnotation: record.request,
 		clusterv1alpha1.AgentRecordRequesterAnnotation: record.requester, clusterv1alpha1.ClusterNamespaceAnnotation: record.clusterNamespace,
-	})
+	}, record.scope))
 }
 
 // deleteRecord removes the record from the execution namespace, so that deleted rights are not
@@ -99,7 +101,10 @@ func (r *reconciler) annotateNamespace(ctx context.Context, cluster string, reco
 		return err
 	}
 	desired := stored.DeepCopy()
-	for _, key := range []string{clusterv1alpha1.AgentRecordClusterAnnotation, clusterv1alpha1.AgentRecordRequestAnnotation, clusterv1alpha1.AgentRecordRequesterAnnotation, clusterv1alpha1.ClusterNamespaceAnnotation} {
+	for _, key := range []string{
+		clusterv1alpha1.AgentRecordClusterAnnotation, clusterv1alpha1.AgentRecordRequestAnnotation, clusterv1alpha1.AgentRecordRequesterAnnotation,
+		clusterv1alpha1.ClusterNamespaceAnnotation, clusterv1alpha1.RegistrationScopeAnnotation,
+	} {
 		delete(desired.Annotations, key)
 	}
 	if desired.Annotations == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -119,6 +121,9 @@ func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.Cert
 // readFacts reads the objects and permissions on which the decision depends.
 func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request) (agent.RequestFacts, error) {
 	facts := agent.RequestFacts{Request: csr.UID, Age: r.now().Sub(csr.CreationTimestamp.Time)}
+	if err := r.readScope(ctx, csr, &facts); err != nil {
+		return facts, err
+	}
 	if err := r.reviewPermissions(ctx, csr, request, &facts); err != nil || request.Generator || !agent.IsValidName(request.Cluster) {
 		return facts, err
 	}
@@ -145,6 +150,25 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 		facts.ClusterNamespace = namespace
 	}
 	return facts, err
+}
+
+// readScope reads the scope of the token of the requester, if the token has one.
+func (r *reconciler) readScope(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, facts *agent.RequestFacts) error {
+	facts.IsScoped = slices.Contains(csr.Spec.Groups, agent.ScopedGroup)
+	id, ok := strings.CutPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix)
+	if !facts.IsScoped || !ok {
+		return nil
+	}
+	token := &corev1.Secret{}
+	exists, err := r.readLive(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + id}, token)
+	if err != nil || !exists {
+		return err
+	}
+	scope, err := agent.ParseScope(token.Annotations[clusterv1alpha1.RegistrationScopeAnnotation])
+	if err == nil && !scope.IsEmpty() {
+		facts.Scope = &scope
+	}
+	return nil //nolint:nilerr // the decision reports an unknown scope
 }
 
 // reviewPermissions reviews the permissions of the requester and, if the request is for a

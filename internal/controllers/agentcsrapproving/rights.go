@@ -3,6 +3,7 @@ package agentcsrapproving
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -26,6 +27,8 @@ var workListKind = workv1alpha1.GroupVersion.WithKind("WorkList")
 type agentRecord struct {
 	cluster, clusterNamespace string
 	request, requester        string
+	// scope is the value of RegistrationScopeAnnotation, or empty.
+	scope string
 	// owner is the Cluster of the agent. It is nil until the Cluster exists.
 	owner *clusterv1alpha1.Cluster
 }
@@ -36,7 +39,11 @@ func newAgentRecord(csr *certificatesv1.CertificateSigningRequest, request agent
 		cluster: request.Cluster, clusterNamespace: request.ClusterNamespace,
 		request: string(csr.UID), requester: csr.Spec.Username,
 	}
+	if facts.Scope != nil {
+		created.scope = facts.Scope.OfAgent().Encode()
+	}
 	if facts.Role != nil {
+		created.scope = cmp.Or(created.scope, facts.Role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation])
 		// The recorded values are kept, because a renewal does not change the identity of the
 		// agent.
 		created.clusterNamespace = cmp.Or(facts.Role.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], created.clusterNamespace)
@@ -95,9 +102,17 @@ func setOwnership(desired agent.Object, record agentRecord, role *rbacv1.Cluster
 	case record.owner != nil:
 		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(record.owner, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
 	}
-	desired.SetAnnotations(map[string]string{
+	desired.SetAnnotations(withScope(map[string]string{
 		clusterv1alpha1.ClusterNamespaceAnnotation: record.clusterNamespace, clusterv1alpha1.AgentRequestAnnotation: record.request, clusterv1alpha1.AgentRequesterAnnotation: record.requester,
-	})
+	}, record.scope))
+}
+
+// withScope adds the scope to annotations if there is one.
+func withScope(annotations map[string]string, scope string) map[string]string {
+	if scope != "" {
+		annotations[clusterv1alpha1.RegistrationScopeAnnotation] = scope
+	}
+	return annotations
 }
 
 func ownerReference(owner client.Object, apiVersion, kind string) metav1.OwnerReference {
@@ -108,7 +123,7 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, record ag
 	stored := &corev1.Namespace{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, stored)
 	if err != nil || exists {
-		return stored.DeletionTimestamp != nil, err
+		return stored.DeletionTimestamp != nil, errors.Join(err, r.recordScope(ctx, stored, record))
 	}
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
@@ -118,11 +133,27 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, record ag
 		if record.owner == nil {
 			created.Annotations[clusterv1alpha1.AgentRequestAnnotation] = record.request
 		}
+		withScope(created.Annotations, record.scope)
 	}
 	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
 		return false, fmt.Errorf("creating namespace %q of the agent of cluster %q: %w", name, record.cluster, err)
 	}
 	return false, nil
+}
+
+// recordScope sets the scope of an agent on its execution namespace, because the agent can delete the
+// ClusterRole that also contains the scope.
+func (r *reconciler) recordScope(ctx context.Context, stored *corev1.Namespace, record agentRecord) error {
+	if stored.Name != work.ExecutionNamespace(record.cluster) || record.scope == "" || stored.DeletionTimestamp != nil {
+		return nil
+	}
+	desired := stored.DeepCopy()
+	if desired.Annotations == nil {
+		desired.Annotations = map[string]string{}
+	}
+	withScope(desired.Annotations, record.scope)
+	_, err := patch.Object(ctx, r.karmada, stored, desired)
+	return err
 }
 
 // ensureObject creates or updates the object and returns the stored object. It returns nil if the
@@ -208,5 +239,5 @@ func annotateRequester(stored client.Object, record agentRecord) {
 		annotations = map[string]string{}
 	}
 	annotations[clusterv1alpha1.AgentRequestAnnotation], annotations[clusterv1alpha1.AgentRequesterAnnotation] = record.request, record.requester
-	stored.SetAnnotations(annotations)
+	stored.SetAnnotations(withScope(annotations, record.scope))
 }

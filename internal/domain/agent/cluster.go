@@ -25,6 +25,8 @@ type ClusterRules struct {
 	CanReadSecret func(clusterv1alpha1.LocalSecretReference) bool
 	// Addresses limit the addresses of the cluster.
 	Addresses AddressRules
+	// Scope is the scope of the token with which the agent registered.
+	Scope Scope
 }
 
 // ValidateCluster returns the errors in a Cluster that the user writes. stored is the Cluster
@@ -52,6 +54,7 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, rule
 	if stored == nil {
 		stored = &clusterv1alpha1.Cluster{}
 		errs = append(errs, validateCreation(written)...)
+		errs = append(errs, rules.Scope.validate(written)...)
 		if written.Spec.SyncMode != clusterv1alpha1.Pull {
 			forbid(spec.Child("syncMode"), "a cluster with an agent is in Pull mode")
 		}

@@ -41,6 +41,10 @@ type RequestFacts struct {
 	Role *rbacv1.ClusterRole
 	// ClusterNamespace is the namespace for the Secrets of the cluster, or nil if there is none.
 	ClusterNamespace *corev1.Namespace
+	// IsScoped is true if the token of the requester has a scope. Scope is the scope, or nil if it is
+	// not known, for example because the token was deleted.
+	IsScoped bool
+	Scope    *Scope
 	// GeneratorUnlimited is true if GeneratorUser has all rights.
 	GeneratorUnlimited bool
 }
@@ -73,12 +77,31 @@ func DecideRequest(r Request, facts RequestFacts) Decision {
 	if !facts.CanRegister {
 		return requesterNotAllowed(r)
 	}
+	if decision, ok := decideScope(r, facts); !ok {
+		return decision
+	}
 	return decideRegistration(r, facts)
+}
+
+// decideScope returns ok if the scope of the token allows the request, and otherwise a decision.
+func decideScope(r Request, facts RequestFacts) (decision Decision, ok bool) {
+	switch {
+	case !facts.IsScoped:
+		return Decision{}, true
+	case facts.Scope == nil:
+		return reject(clusterv1alpha1.AgentReasonOutOfScope, "the token of %s has a scope, which cannot be read because the token was deleted or is invalid: create another token with karmadactl token create", r.Requester), false
+	case facts.Scope.ClusterName != "" && facts.Scope.ClusterName != r.Cluster:
+		return reject(clusterv1alpha1.AgentReasonOutOfScope, "the token of %s registers only the cluster %q, not %q: use this name, or another token", r.Requester, facts.Scope.ClusterName, r.Cluster), false
+	}
+	return Decision{}, true
 }
 
 func decideGenerator(r Request, facts RequestFacts) Decision {
 	if !facts.CanRegister {
 		return requesterNotAllowed(r)
+	}
+	if facts.IsScoped {
+		return reject(clusterv1alpha1.AgentReasonOutOfScope, "a token with a scope does not allow the user %s, who could create the roles of any cluster: register with karmadactl of this release, or with a token without scope", GeneratorUser)
 	}
 	if facts.GeneratorUnlimited {
 		return reject(clusterv1alpha1.AgentReasonGeneratorUnlimited, "user %s has all rights in this control plane, so every holder of a token would get them: bind it to no more than a registration needs, or use a register command that does not need it",

@@ -151,7 +151,14 @@ func TestDecideRequest(t *testing.T) {
 		facts   agent.RequestFacts
 		want    string
 	}{
-		"a token for a new cluster": {facts: agent.RequestFacts{CanRegister: true}, want: "AutoApproved"},
+		"a token for a new cluster":              {facts: agent.RequestFacts{CanRegister: true}, want: "AutoApproved"},
+		"a token for the only name of its scope": {facts: agent.RequestFacts{CanRegister: true, IsScoped: true, Scope: &agent.Scope{ClusterName: "east"}}, want: "AutoApproved"},
+		"a token for any name in its scope":      {facts: agent.RequestFacts{CanRegister: true, IsScoped: true, Scope: &agent.Scope{Region: "eu"}}, want: "AutoApproved"},
+		"a token for a name outside its scope":   {facts: agent.RequestFacts{CanRegister: true, IsScoped: true, Scope: &agent.Scope{ClusterName: "west"}}, want: clusterv1alpha1.AgentReasonOutOfScope},
+		"a deleted token with a scope":           {facts: agent.RequestFacts{CanRegister: true, IsScoped: true}, want: clusterv1alpha1.AgentReasonOutOfScope},
+		"a token with a scope for the generator": {
+			request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true, IsScoped: true, Scope: &agent.Scope{Region: "eu"}}, want: clusterv1alpha1.AgentReasonOutOfScope,
+		},
 		"a token without the right": {want: clusterv1alpha1.AgentReasonNotAllowed},
 		"a token for a Cluster that exists": {
 			facts: agent.RequestFacts{CanRegister: true, Clusters: newClusters("east")}, want: clusterv1alpha1.AgentReasonNameTaken,

@@ -109,6 +109,7 @@ func requestRows() []Row {
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonRequestTimedOut, "the requester stopped waiting before the request was approved"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNotRegistered, "the agent renews its certificate, and its Cluster does not exist"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNamespaceNotPrepared, "the namespace for the Secrets of the cluster is not prepared for agents"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonOutOfScope, "the scope of the token does not allow the request, or the token was deleted"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonGeneratorUnlimited, "the user that creates the roles of agents has all rights"},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
@@ -54,6 +56,8 @@ type Token struct {
 	Groups []string
 	// Description is free text for the user.
 	Description string
+	// Scope limits which clusters can be registered with the token. It may be empty.
+	Scope agent.Scope
 }
 
 // String returns the token in the form id.secret.
@@ -89,7 +93,7 @@ func (t Token) Validate() error {
 			return fmt.Errorf("group %q: a group must begin with %s: followed by a-z, 0-9, : and -", group, bootstrapapi.BootstrapDefaultGroup)
 		}
 	}
-	return nil
+	return t.Scope.Validate()
 }
 
 // Create stores a token in the control plane and returns it.
@@ -99,6 +103,9 @@ func Create(ctx context.Context, karmada *rest.Config, token Token) (Token, erro
 	}
 	if len(token.Groups) == 0 {
 		token.Groups = []string{agent.BootstrapGroup}
+	}
+	if !token.Scope.IsEmpty() && !slices.Contains(token.Groups, agent.ScopedGroup) {
+		token.Groups = append(slices.Clone(token.Groups), agent.ScopedGroup)
 	}
 	if err := token.Validate(); err != nil {
 		return Token{}, err
@@ -191,11 +198,15 @@ func (t Token) newSecret() *corev1.Secret {
 	for _, usage := range t.Usages {
 		data[bootstrapapi.BootstrapTokenUsagePrefix+usage] = []byte("true")
 	}
-	return &corev1.Secret{
+	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(t.ID)},
 		Type:       bootstrapapi.SecretTypeBootstrapToken,
 		Data:       data,
 	}
+	if !t.Scope.IsEmpty() {
+		secret.Annotations = map[string]string{clusterv1alpha1.RegistrationScopeAnnotation: t.Scope.Encode()}
+	}
+	return secret
 }
 
 // parseSecret parses the token in a Secret.
@@ -222,5 +233,8 @@ func parseSecret(secret *corev1.Secret) (Token, error) {
 		token.Groups = strings.Split(groups, ",")
 	}
 	token.Description = value(bootstrapapi.BootstrapTokenDescriptionKey)
+	if token.Scope, err = agent.ParseScope(secret.Annotations[clusterv1alpha1.RegistrationScopeAnnotation]); err != nil {
+		return Token{}, err
+	}
 	return token, nil
 }

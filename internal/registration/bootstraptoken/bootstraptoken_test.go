@@ -25,6 +25,7 @@ func TestTokenSecretRoundTrip(t *testing.T) {
 			Usages:      rapid.SampledFrom([][]string{{UsageSigning}, {UsageAuthentication}, {UsageSigning, UsageAuthentication}}).Draw(t, "usages"),
 			Groups:      rapid.SampledFrom([][]string{nil, {agent.BootstrapGroup}, {agent.BootstrapGroup, "system:bootstrappers:x"}}).Draw(t, "groups"),
 			Description: rapid.String().Draw(t, "description"),
+			Scope:       rapid.SampledFrom([]agent.Scope{{}, {ClusterName: "east"}, {Labels: map[string]string{"tier": "bronze"}, Region: "eu"}}).Draw(t, "scope"),
 		}
 		if rapid.Bool().Draw(t, "expires") {
 			token.Expires = time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, "expiration"), 0).UTC()

@@ -56,7 +56,7 @@ func New(ctx context.Context, o *Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{server}
-	if err := s.installAPI(o, config, sources); err != nil {
+	if err := s.installAPI(o, config, sources, karmada); err != nil {
 		s.Generic.Destroy()
 		return nil, err
 	}
@@ -90,12 +90,13 @@ func karmadaHost(config *genericapiserver.RecommendedConfig) string {
 }
 
 // installAPI installs the API group.
-func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig, sources memberproxy.Sources) error {
+func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig, sources memberproxy.Sources, karmada kubernetes.Interface) error {
 	storage, err := registry.New(o.scheme, config.RESTOptionsGetter, registry.Rules{
 		ResourceModels: o.resourceModelsEnabled,
 		Now:            metav1.Now,
 		Authorizer:     config.Authorization.Authorizer,
 		Addresses:      agentaddress.NewGuard(o.AgentAddresses, karmadaHost(config)).StaticRules,
+		Scope:          agentScopes(karmada),
 	})
 	if err != nil {
 		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)

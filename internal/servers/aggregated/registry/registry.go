@@ -49,6 +49,8 @@ type Rules struct {
 	Authorizer authorizer.Authorizer
 	// Addresses returns the rules for the addresses that agents choose.
 	Addresses func() agent.AddressRules
+	// Scope returns the scope of the token with which the agent of a cluster registered.
+	Scope func(ctx context.Context, cluster string) (agent.Scope, error)
 }
 
 // New opens the storage of Clusters. The scheme must contain the API group with its version and

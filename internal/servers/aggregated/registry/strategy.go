@@ -49,8 +49,13 @@ func (strategy) AllowUnconditionalUpdate() bool { return true }
 
 // PrepareForCreate clears the status, which only controllers write, and converts the spec to
 // its stored form.
-func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	created := obj.(*clusterv1alpha1.Cluster)
+	if agent.IsAgent(requestUser(ctx)) {
+		if scope, err := s.rules.Scope(ctx, created.Name); err == nil { // Validate reports the error
+			scope.Apply(created)
+		}
+	}
 	created.Status = clusterv1alpha1.ClusterStatus{}
 	created.Generation = 1
 	if s.rules.ResourceModels() {
@@ -77,8 +82,16 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 
 // Validate rejects invalid Clusters.
 func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
-	created := obj.(*clusterv1alpha1.Cluster)
-	return append(cluster.Validate(created), agent.ValidateCluster(requestUser(ctx), created, nil, s.agentRules(ctx))...)
+	created, rules := obj.(*clusterv1alpha1.Cluster), s.agentRules(ctx)
+	errs := cluster.Validate(created)
+	if agent.IsAgent(requestUser(ctx)) {
+		scope, err := s.rules.Scope(ctx, created.Name)
+		if err != nil {
+			return append(errs, field.InternalError(field.NewPath("metadata", "name"), err))
+		}
+		rules.Scope = scope
+	}
+	return append(errs, agent.ValidateCluster(requestUser(ctx), created, nil, rules)...)
 }
 
 // requestUser returns the name of the user who sent the request. The name is empty if the server

@@ -1,0 +1,49 @@
+package aggregated
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestAgentScopes(t *testing.T) {
+	annotations := func(region string) map[string]string {
+		return map[string]string{"cluster.karmada.io/registration-scope": `{"region":"` + region + `"}`}
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:karmada:east:agent", Annotations: annotations("eu")}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-east", Annotations: annotations("us")}}
+	invalid := role.DeepCopy()
+	invalid.Annotations = map[string]string{"cluster.karmada.io/registration-scope": "{"}
+	tests := map[string]struct {
+		objects []runtime.Object
+		fails   bool
+		want    string
+		wantErr bool
+	}{
+		"the ClusterRole comes first":          {objects: []runtime.Object{role, namespace}, want: "eu"},
+		"an agent that deleted its role":       {objects: []runtime.Object{namespace}, want: "us"},
+		"an agent with roles of its own":       {},
+		"a scope that cannot be parsed":        {objects: []runtime.Object{invalid}, wantErr: true},
+		"an API server that does not respond":  {fails: true, wantErr: true},
+		"an agent whose token had no scope":    {objects: []runtime.Object{&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role.Name}}, namespace}},
+		"the scope of the agent of a neighbor": {objects: []runtime.Object{&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:karmada:west:agent", Annotations: annotations("eu")}}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			karmada := fake.NewClientset(test.objects...)
+			if test.fails {
+				karmada.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("timeout") })
+			}
+			scope, err := agentScopes(karmada)(t.Context(), "east")
+			if (err != nil) != test.wantErr || scope.Region != test.want {
+				t.Errorf("got %+v, %v, want region %q, error: %t", scope, err, test.want, test.wantErr)
+			}
+		})
+	}
+}
