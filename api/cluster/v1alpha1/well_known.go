@@ -123,6 +123,10 @@ const (
 
 	// TaintClusterUnreachable is set while Ready is Unknown.
 	TaintClusterUnreachable = "cluster.karmada.io/unreachable"
+
+	// TaintClusterUnapproved is set on the Cluster that an agent creates, if administrators must
+	// approve such Clusters. An administrator removes it.
+	TaintClusterUnapproved = "cluster.karmada.io/unapproved"
 )
 
 // ClusterControllerFinalizer keeps a Cluster until its Works and its execution

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/extension"
 	"karmada.io/karmada/internal/servers/admission"
@@ -17,12 +16,12 @@ type InProcess struct {
 	// Reviewer has the admission rules of the server. The server applies the rules itself, because
 	// there is no webhook for it in the process.
 	Reviewer admission.Reviewer
-	// AgentAddresses configure to which addresses agents may make the server connect.
-	AgentAddresses agentaddress.Options
+	// Agents limit what agents may write in their Clusters.
+	Agents aggregated.AgentOptions
 }
 
 // AddFlags implements programs.Options.
-func (i *InProcess) AddFlags(set *pflag.FlagSet) { i.AgentAddresses.AddFlags(set) }
+func (i *InProcess) AddFlags(set *pflag.FlagSet) { i.Agents.AddFlags(set) }
 
 // Validate implements programs.Options.
 func (*InProcess) Validate() error { return nil }
@@ -49,7 +48,7 @@ func (i *InProcess) NewOptions(control programs.ControlPlane) (*aggregated.Optio
 	if err != nil {
 		return nil, err
 	}
-	options.AgentAddresses = i.AgentAddresses
+	options.Agents = i.Agents
 	plugins := options.Server.Admission
 	admission.Register(plugins.Plugins, i.Reviewer)
 	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder, admission.PluginName)

@@ -65,7 +65,7 @@ func New(ctx context.Context, o *Options) (*Server, error) {
 
 // sources returns the data sources of the proxy, which are in the Karmada API server.
 func (o *Options) sources(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (memberproxy.Sources, error) {
-	sources := memberproxy.Sources{Karmada: config.ClientConfig, Budgets: o.Budgets, AgentAddresses: o.AgentAddresses, Secret: o.Secrets}
+	sources := memberproxy.Sources{Karmada: config.ClientConfig, Budgets: o.Budgets, AgentAddresses: o.Agents.Addresses, Secret: o.Secrets}
 	if o.Secrets != nil {
 		return sources, nil
 	}
@@ -95,8 +95,10 @@ func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConf
 		ResourceModels: o.resourceModelsEnabled,
 		Now:            metav1.Now,
 		Authorizer:     config.Authorization.Authorizer,
-		Addresses:      agentaddress.NewGuard(o.AgentAddresses, karmadaHost(config)).StaticRules,
+		Addresses:      agentaddress.NewGuard(o.Agents.Addresses, karmadaHost(config)).StaticRules,
 		Scope:          agentScopes(karmada),
+
+		RequireApproval: o.Agents.RequireApproval,
 	})
 	if err != nil {
 		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)

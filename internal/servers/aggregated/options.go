@@ -13,7 +13,6 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/extensionserver"
 	"karmada.io/karmada/internal/servers/aggregated/openapi"
@@ -28,8 +27,8 @@ type Options struct {
 	Gates featuregate.MutableFeatureGate
 	// Budgets limit the concurrent requests to members.
 	Budgets memberproxy.Budgets
-	// AgentAddresses configure to which addresses agents may make the server connect.
-	AgentAddresses agentaddress.Options
+	// Agents limit what agents may write in their Clusters.
+	Agents AgentOptions
 	// Secrets replaces the cache of Secrets in the namespace karmada-cluster. Nil means this cache.
 	Secrets memberproxy.SecretGetter
 
@@ -60,7 +59,7 @@ func NewOptions() (*Options, error) {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.Options.AddFlags(flags)
 	o.Budgets.AddFlags(flags)
-	o.AgentAddresses.AddFlags(flags)
+	o.Agents.AddFlags(flags)
 	flags.Var(cliflag.NewMapStringBool(&o.featureGates), "feature-gates",
 		"Feature gates of Karmada and of the Kubernetes API server library, as a list of name=true or name=false.")
 }

@@ -39,7 +39,7 @@ lease-reuse-duration-seconds=60 permit-address-sharing=false permit-port-sharing
 proxy-requests=2000 proxy-requests-per-cluster=400 proxy-watches=10000 proxy-watches-per-cluster=2000
 requestheader-allowed-names=[] requestheader-client-ca-file= requestheader-extra-headers-prefix=[x-remote-extra-]
 requestheader-group-headers=[x-remote-group] requestheader-uid-headers=[]
-requestheader-username-headers=[x-remote-user] secure-port=443 storage-backend= storage-media-type=application/json
+requestheader-username-headers=[x-remote-user] require-cluster-approval=false secure-port=443 storage-backend= storage-media-type=application/json
 tls-cert-file= tls-cipher-suites=[] tls-curve-preferences=[] tls-min-version= tls-private-key-file=
 tls-sni-cert-key=[] watch-cache=true watch-cache-sizes=[]`
 

@@ -65,7 +65,7 @@ func (k *karmadaOptions) clusterAPIOptions(config *app.Config, karmada *rest.Con
 		pair := config.Options.SecureServing.ServerCert.CertKey
 		certFile, keyFile = pair.CertFile, pair.KeyFile
 	}
-	server := aggregatedapiserver.InProcess{Reviewer: k.newReviewer(), AgentAddresses: k.AgentAddresses}
+	server := aggregatedapiserver.InProcess{Reviewer: k.newReviewer(), Agents: k.Agents}
 	options, err := server.NewOptions(programs.ControlPlane{Karmada: karmada, Listener: listener, CertFile: certFile, KeyFile: keyFile})
 	if err != nil {
 		return nil, err

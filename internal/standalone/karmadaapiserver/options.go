@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/webhook"
@@ -27,8 +26,8 @@ type karmadaOptions struct {
 	// ClusterAPICert and ClusterAPIKey are the files of the serving certificate of the Cluster API.
 	// Empty means the files of the serving certificate of the API server.
 	ClusterAPICert, ClusterAPIKey string
-	// AgentAddresses configure to which addresses agents may make the Cluster API connect.
-	AgentAddresses agentaddress.Options
+	// Agents limit what agents may write in their Clusters.
+	Agents aggregated.AgentOptions
 
 	gates *gates.Set
 	rules *webhook.Rules
@@ -55,7 +54,7 @@ func (k *karmadaOptions) addFlags(flags *pflag.FlagSet) {
 		"File of the serving certificate of the Cluster API. It must be valid for "+aggregated.ServingName+" and be signed by the CA of its APIService. By default the value of --tls-cert-file.")
 	flags.StringVar(&k.ClusterAPIKey, "karmada-aggregated-api-key-file", k.ClusterAPIKey,
 		"File of the private key of --karmada-aggregated-api-cert-file.")
-	k.AgentAddresses.AddFlags(flags)
+	k.Agents.AddFlags(flags)
 	k.rules.AddFlags(flags)
 	k.gates.AddFlagAs(flags, "karmada-feature-gates")
 }

@@ -51,6 +51,8 @@ type Rules struct {
 	Addresses func() agent.AddressRules
 	// Scope returns the scope of the token with which the agent of a cluster registered.
 	Scope func(ctx context.Context, cluster string) (agent.Scope, error)
+	// RequireApproval adds a taint to each Cluster that an agent creates.
+	RequireApproval bool
 }
 
 // New opens the storage of Clusters. The scheme must contain the API group with its version and

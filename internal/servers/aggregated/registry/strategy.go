@@ -55,6 +55,9 @@ func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 		if scope, err := s.rules.Scope(ctx, created.Name); err == nil { // Validate reports the error
 			scope.Apply(created)
 		}
+		if s.rules.RequireApproval {
+			agent.RequireApproval(created)
+		}
 	}
 	created.Status = clusterv1alpha1.ClusterStatus{}
 	created.Generation = 1
