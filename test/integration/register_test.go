@@ -545,6 +545,31 @@ func TestRBACGeneratorCreatesAgentRolesOnly(t *testing.T) {
 	if err := generator.Update(t.Context(), poorer); !apierrors.IsForbidden(err) {
 		t.Errorf("removing rules: %v", err)
 	}
+	for description, change := range map[string]func(client.Object){
+		"a finalizer": func(o client.Object) { o.SetFinalizers([]string{"mine.example.com/x"}) },
+		"an owner": func(o client.Object) {
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "gone", UID: "gone"}})
+		},
+		"an annotation": func(o client.Object) {
+			o.SetAnnotations(map[string]string{clusterv1alpha1.AgentRequestAnnotation: "x"})
+		},
+		"a label": func(o client.Object) { o.SetLabels(map[string]string{clusterv1alpha1.AgentLabel: cluster}) },
+	} {
+		stored := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(cluster)}}
+		if err := generator.Get(t.Context(), client.ObjectKeyFromObject(stored), stored); err != nil {
+			t.Fatal(err)
+		}
+		change(stored)
+		if err := generator.Update(t.Context(), stored); !apierrors.IsForbidden(err) {
+			t.Errorf("setting %s on a role: %v", description, err)
+		}
+		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace("squatted")}}
+		cleanUp(t, env, created)
+		change(created)
+		if err := generator.Create(t.Context(), created); !apierrors.IsForbidden(err) {
+			t.Errorf("setting %s on a namespace: %v", description, err)
+		}
+	}
 	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
 	role.Name, binding.Name = agents.RoleName("evil"), agents.RoleName("evil")
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: binding.Name}
@@ -555,22 +580,24 @@ func TestRBACGeneratorCreatesAgentRolesOnly(t *testing.T) {
 		return []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}}
 	}
 	tests := map[string]client.Object{
-		"all permissions":               &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("*", "*", "*")},
-		"all Secrets":                   &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("", "secrets", "get")},
-		"all verbs":                     &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("", "events", "*")},
-		"deletion of any Cluster":       &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("cluster.karmada.io", "clusters", "delete")},
-		"non-resource URLs":             &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}}},
-		"a role with another name":      &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
-		"an aggregated role":            &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}},
-		"a binding to the generator":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.GeneratorUser)},
-		"a binding to a group":          &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("Group", agents.User("evil"))},
-		"a binding to another agent":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.User("good"))},
-		"a binding of cluster-admin":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}, Subjects: subject("User", agents.User("evil"))},
-		"Secrets of kube-system":        &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: agents.RoleName("evil") + "-secret"}},
-		"Secrets of the components":     &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: agents.RoleName("evil") + "-secret"}},
-		"Works of another cluster":      &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(member1), Name: agents.RoleName("evil") + "-work"}},
-		"a namespace with another name": &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
-		"a Secret with another name":    &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "x"}},
+		"all permissions":                   &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("*", "*", "*")},
+		"all Secrets":                       &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("", "secrets", "get")},
+		"all verbs":                         &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("", "events", "*")},
+		"deletion of any Cluster":           &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("cluster.karmada.io", "clusters", "delete")},
+		"non-resource URLs":                 &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}}},
+		"a role with another name":          &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+		"an aggregated role":                &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}},
+		"a binding to the generator":        &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.GeneratorUser)},
+		"a binding to a group":              &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("Group", agents.User("evil"))},
+		"a binding to another agent":        &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.User("good"))},
+		"a binding of cluster-admin":        &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}, Subjects: subject("User", agents.User("evil"))},
+		"the role of a Cluster that exists": &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(member1)}, Rules: rule("cluster.karmada.io", "clusters", "create")},
+		"a namespace that stays":            &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace("squatted")}, Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{"mine.example.com/x"}}},
+		"Secrets of kube-system":            &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: agents.RoleName("evil") + "-secret"}},
+		"Secrets of the components":         &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: agents.RoleName("evil") + "-secret"}},
+		"Works of another cluster":          &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(member1), Name: agents.RoleName("evil") + "-work"}},
+		"a namespace with another name":     &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+		"a Secret with another name":        &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "x"}},
 	}
 	for name, object := range tests {
 		t.Run(name, func(t *testing.T) {

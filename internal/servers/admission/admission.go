@@ -38,6 +38,9 @@ type Reviewer struct {
 	// Customizations lists the stored customizations, with which a new
 	// ResourceInterpreterCustomization is compared. Nil validates each customization alone.
 	Customizations Customizations
+	// ClusterExists reports whether the control plane has a Cluster. Nil allows GeneratorUser of
+	// package agent to write roles for clusters that exist.
+	ClusterExists func(ctx context.Context, name string) (bool, error)
 	// Claim returns the policy that claims a new object of any kind, so that the claim is stored
 	// together with the object. ok is false if the result is not certain. Nil leaves all claims to
 	// the controllers. Only the plugin calls Claim, because a webhook would have to receive every

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -165,11 +166,17 @@ func (a *AgentQuotas) limitersFor(key limiterKey) *writeLimiters {
 
 // validateAgent denies a write of an agent if the object is too large or a quota is exceeded. Only
 // the plugin, which runs in an API server, calls it.
-func (r Reviewer) validateAgent(a admission.Attributes) error {
+func (r Reviewer) validateAgent(ctx context.Context, a admission.Attributes) error {
 	if a.GetUserInfo() == nil || !agent.IsAgent(a.GetUserInfo().GetName()) || a.GetObject() == nil {
 		return nil
 	}
 	resource := a.GetResource().GroupResource()
+	if err := r.checkGenerator(ctx, a.GetUserInfo().GetName(), resource, nameOf(a.GetObject())); err != nil {
+		if isUnavailable(err) {
+			return apierrors.NewInternalError(err)
+		}
+		return admission.NewForbidden(a, err)
+	}
 	size, err := jsonSize(a.GetObject())
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -230,7 +237,7 @@ func jsonSize(object any) (int, error) {
 
 // reviewAgentWrite does the same as validateAgent for the webhook, but without quotas. A webhook
 // cannot verify the caller, so it must not count writes for the user in the request.
-func (r Reviewer) reviewAgentWrite(_ *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func (r Reviewer) reviewAgentWrite(httpRequest *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	if !agent.IsAgent(request.UserInfo.Username) {
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	}
@@ -243,6 +250,9 @@ func (r Reviewer) reviewAgentWrite(_ *http.Request, request *admissionv1.Admissi
 		return errorResponse(err)
 	}
 	resource := schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}
+	if err := r.checkGenerator(httpRequest.Context(), request.UserInfo.Username, resource, nameOf(&unstructured.Unstructured{Object: object})); err != nil {
+		return errorResponse(err)
+	}
 	if err := r.checkSize(resource, size, object, old); err != nil {
 		return errorResponse(err)
 	}
@@ -267,6 +277,9 @@ func agentWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingW
 	}
 	requests, works := csrResource(), workResource()
 	rules = append(rules, rule(requests.Group, []string{requests.Resource}, create), rule(works.Group, []string{works.Resource, works.Resource + "/status"}, update))
+	for _, generated := range generatedResources() {
+		rules = append(rules, rule(generated.Group, []string{generated.Resource}, create, update))
+	}
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:                    clusterv1alpha1.AgentQuotaAdmission,
 		ClientConfig:            clientConfig(agentPath),

@@ -138,7 +138,7 @@ func TestAgentObjectSize(t *testing.T) {
 			agentUser := &user.DefaultInfo{Name: test.user}
 			a := admission.NewAttributesRecord(object, old, schema.GroupVersionKind{}, "ns", "n",
 				test.resource.WithVersion("v1"), test.subresource, operation, nil, true, agentUser)
-			checkDenied(t, "the plugin", NewPlugin(reviewer()).reviewer.validateAgent(a), test.want)
+			checkDenied(t, "the plugin", NewPlugin(reviewer()).reviewer.validateAgent(t.Context(), a), test.want)
 
 			response := reviewAs(t, NewWebhookHandler(reviewer()), test.user, test.resource, test.object, test.old)
 			var err error

@@ -64,6 +64,9 @@ func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 	if p.reviewer.Customizations == nil {
 		p.reviewer.Customizations = StoredCustomizations(karmada)
 	}
+	if p.reviewer.ClusterExists == nil {
+		p.reviewer.ClusterExists = StoredClusterExists(karmada)
+	}
 	if p.reviewer.Rules.ClusterNames == nil {
 		p.reviewer.Rules.ClusterNames = StoredClusters(karmada)
 	}
@@ -119,7 +122,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetOperation() == admission.Delete {
 		return validateDelete(a)
 	}
-	if err := p.reviewer.validateAgent(a); err != nil {
+	if err := p.reviewer.validateAgent(ctx, a); err != nil {
 		return err
 	}
 	kind, ok := p.kindFor(a)
