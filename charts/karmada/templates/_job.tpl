@@ -107,6 +107,21 @@ subjects:
 {{- end }}
 {{- end }}
 
+{{/* The names of the Deployments of a control plane in a host, as a YAML list. */}}
+{{- define "karmada.hostDeployments" -}}
+- {{ include "karmada.name.apiServer" . | quote }}
+{{- if not (include "karmada.hasBuiltInServers" .) }}
+- {{ include "karmada.name.aggregatedApiServer" . | quote }}
+- {{ include "karmada.name.webhook" . | quote }}
+{{- end }}
+- {{ include "karmada.name.kubeControllerManager" . | quote }}
+- {{ include "karmada.name.controllerManager" . | quote }}
+- {{ include "karmada.name.scheduler" . | quote }}
+{{- if include "karmada.hasSearch" . }}
+- {{ include "karmada.name.search" . | quote }}
+{{- end }}
+{{- end }}
+
 {{/*
 The rights of a Job that issues certificates: it writes their Secrets, and restarts the workloads that
 use them. A right to create cannot be limited to names. Pods explain why a workload is not ready.
@@ -120,8 +135,15 @@ use them. A right to create cannot be limited to names. Pods explain why a workl
   resourceNames: {{- include "karmada.certificateSecrets" . | nindent 2 }}
   verbs: [get, patch]
 - apiGroups: [apps]
-  resources: [deployments, statefulsets]
+  resources: [deployments]
+  resourceNames: {{- include "karmada.hostDeployments" . | nindent 2 }}
   verbs: [get, patch]
+{{- if eq .Values.etcd.mode "internal" }}
+- apiGroups: [apps]
+  resources: [statefulsets]
+  resourceNames: [{{ include "karmada.name.etcd" . | quote }}]
+  verbs: [get, patch]
+{{- end }}
 - apiGroups: [""]
   resources: [pods]
   verbs: [list]
