@@ -39,14 +39,24 @@ func Warnings(cluster, old *clusterv1alpha1.Cluster, now time.Time) []string {
 }
 
 func checkConfirmation(value string, now time.Time) string {
-	until, err := time.Parse(time.RFC3339, value)
-	switch {
-	case err != nil:
+	if _, err := time.Parse(time.RFC3339, value); err != nil {
 		return fmt.Sprintf("%q confirms nothing: it must be a time such as %s", value, now.UTC().Format(time.RFC3339))
-	case until.After(now.Add(maxClockAhead)):
-		return fmt.Sprintf("it also confirms every deletion that begins before %s", value)
 	}
 	return ""
+}
+
+// ValidateConfirmation rejects a confirmation of deletions with a time in the future, because it would
+// confirm deletions that nobody has seen yet. It accepts a stored value, and a time of a clock that is
+// up to maxClockAhead ahead. old is nil on creation.
+func ValidateConfirmation(cluster, old *clusterv1alpha1.Cluster, now time.Time) field.ErrorList {
+	value := cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation]
+	until, err := time.Parse(time.RFC3339, value)
+	if err != nil || !until.After(now.Add(maxClockAhead)) || old != nil && old.Annotations[workv1alpha1.ConfirmDeletionsAnnotation] == value {
+		return nil // Warnings reports a value that is not a time
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(workv1alpha1.ConfirmDeletionsAnnotation), value,
+		fmt.Sprintf("the time is in the future, so it would also confirm deletions that have not begun: confirm the deletions of cluster %q that have begun with the current time, such as %s",
+			cluster.Name, now.UTC().Format(time.RFC3339)))}
 }
 
 func checkDeclaredDead(value string) string {

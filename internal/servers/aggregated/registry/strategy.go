@@ -86,7 +86,7 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 // Validate rejects invalid Clusters.
 func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	created, rules := obj.(*clusterv1alpha1.Cluster), s.agentRules(ctx)
-	errs := cluster.Validate(created)
+	errs := append(cluster.Validate(created), cluster.ValidateConfirmation(created, nil, s.rules.Now().Time)...)
 	if agent.IsAgent(requestUser(ctx)) {
 		scope, err := s.rules.Scope(ctx, created.Name)
 		if err != nil {
@@ -142,7 +142,8 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 		}
 		cluster.Canonicalize(stored, s.rules.Now())
 	}
-	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(user, updated, stored, s.agentRules(ctx))...)
+	errs := append(cluster.ValidateUpdate(updated, stored), cluster.ValidateConfirmation(updated, stored, s.rules.Now().Time)...)
+	return append(errs, agent.ValidateCluster(user, updated, stored, s.agentRules(ctx))...)
 }
 
 // Canonicalize does nothing, because PrepareForCreate and PrepareForUpdate already produce the

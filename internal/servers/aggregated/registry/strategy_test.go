@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
@@ -70,6 +72,21 @@ func TestAgentCannotApproveItsCluster(t *testing.T) {
 		writes.PrepareForUpdate(ctx, written, stored)
 		if errs := writes.ValidateUpdate(ctx, written, stored); len(errs) != wantErrs || len(written.Spec.Taints) > 0 {
 			t.Errorf("%s: %v, taints %v", name, errs, written.Spec.Taints)
+		}
+	}
+}
+
+func TestConfirmationInTheFutureIsRejected(t *testing.T) {
+	writes, ctx := newStrategy(nil, newRules(agent.Scope{}, nil)), request.WithUser(t.Context(), &user.DefaultInfo{Name: "system:admin"})
+	stored := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
+	for distance, wantErrs := range map[time.Duration]int{-time.Hour: 0, time.Hour: 1} {
+		written := stored.DeepCopy()
+		written.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: time.Now().Add(distance).UTC().Format(time.RFC3339)}
+		if errs := writes.Validate(ctx, written); len(errs) != wantErrs {
+			t.Errorf("creation, %s from now: %v", distance, errs)
+		}
+		if errs := writes.ValidateUpdate(ctx, written, stored); len(errs) != wantErrs {
+			t.Errorf("update, %s from now: %v", distance, errs)
 		}
 	}
 }
