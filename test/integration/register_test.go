@@ -627,7 +627,7 @@ func otherReleaseAgentRights(cluster string) []client.Object {
 	}
 	var kept []client.Object
 	for _, right := range rights {
-		if !strings.HasSuffix(right.GetName(), "-lease") {
+		if !strings.HasSuffix(right.GetName(), "-lease") && !strings.HasSuffix(right.GetName(), "-epoch") {
 			kept = append(kept, right)
 		}
 	}
@@ -711,6 +711,9 @@ func TestRegisterCommandOfOtherReleases(t *testing.T) {
 		}
 		return nil
 	})
+	for _, right := range agents.EpochObjects(newcomer) {
+		await(t, env.Karmada, client.Object(right), exists)
+	}
 	if !slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "services") }) {
 		t.Errorf("the rules of the other release were changed: %v", role.Rules)
 	}

@@ -203,6 +203,10 @@ const (
 	// the condition DeletionHeld of each Work explains.
 	EventReasonDeletionHeld = "DeletionHeld"
 
+	// EventReasonEpochUnreadable, of type Warning, on the Cluster: its agent is not allowed to read the
+	// epoch of the control plane, so it deletes no objects.
+	EventReasonEpochUnreadable = "EpochUnreadable"
+
 	// EventReasonDeletionAbandoned, of type Warning, on the Cluster: the objects of a deleted Work
 	// stay in the cluster, because the agent lost its rights with the execution namespace.
 	EventReasonDeletionAbandoned = "DeletionAbandoned"

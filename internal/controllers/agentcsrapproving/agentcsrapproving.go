@@ -7,7 +7,8 @@
 //   - One worker makes all decisions, with data from the API server and not from caches. It records
 //     each decision in the ClusterRole of the agent before a certificate is issued, so that two
 //     holders of tokens cannot become the same agent.
-//   - If another client created a role, the controller adds at most annotations to it.
+//   - If another client created a role, the controller adds at most annotations to it, and a role of
+//     its own that lets the agent read the epoch.
 //   - The rights of an agent end when its Cluster is deleted, or when the agent deletes its
 //     ClusterRole. If the rights get lost in another way, the controller restores them from the
 //     record in the execution namespace, but only for the Cluster with the same UID and only while
@@ -186,8 +187,11 @@ func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, 
 		return false, r.withdrawRights(ctx, cluster)
 	}
 	record, err := r.readRecord(ctx, cluster)
-	if err != nil || record == nil {
+	if err != nil {
 		return false, err
+	}
+	if record == nil {
+		return r.grantEpoch(ctx, cluster)
 	}
 	return r.grantRights(ctx, *record)
 }

@@ -66,7 +66,9 @@ func isManaged(object client.Object, cluster string) bool {
 // grantRights creates or repairs the namespaces and rights of an agent. wait is true while an
 // object of an earlier agent is being deleted.
 func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait bool, err error) {
-	for _, name := range []string{record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, work.ExecutionNamespace(record.cluster)} {
+	for _, name := range []string{
+		record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, clusterv1alpha1.NamespaceKarmadaSystem, work.ExecutionNamespace(record.cluster),
+	} {
 		if wait, err := r.ensureNamespace(ctx, name, record); err != nil || wait {
 			return wait, err
 		}
@@ -83,6 +85,27 @@ func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait 
 			if err := r.storeRecord(ctx, role, record); err != nil {
 				return false, err
 			}
+		}
+	}
+	return false, nil
+}
+
+// grantEpoch lets the agent of a Cluster read the epoch if another client manages its other rights, for
+// example because a control plane of another release registered the agent. The Cluster owns the
+// objects.
+func (r *reconciler) grantEpoch(ctx context.Context, cluster *clusterv1alpha1.Cluster) (wait bool, err error) {
+	record := agentRecord{cluster: cluster.Name, owner: cluster}
+	if wait, err := r.ensureNamespace(ctx, clusterv1alpha1.NamespaceKarmadaSystem, record); err != nil || wait {
+		return wait, err
+	}
+	for _, want := range agent.EpochObjects(cluster.Name) {
+		labels := maps.Clone(want.GetLabels())
+		labels[clusterv1alpha1.AgentLabel] = cluster.Name
+		want.SetLabels(labels)
+		want.SetOwnerReferences([]metav1.OwnerReference{ownerReference(cluster, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
+		stored, err := r.ensureObject(ctx, want, record)
+		if err != nil || stored == nil {
+			return stored == nil, err
 		}
 	}
 	return false, nil

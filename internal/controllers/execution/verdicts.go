@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -19,6 +20,9 @@ const (
 	// verdictPollInterval is the interval at which an agent checks a Work that waits for a verdict.
 	// Normally the watch queues the Work as soon as the verdict is written.
 	verdictPollInterval = 30 * time.Second
+	// epochPollInterval is the interval at which the agent checks whether it may read the epoch. It is
+	// short, because unregister waits for the deletion of the Works.
+	epochPollInterval = 2 * time.Second
 	// requirementTTL is how long the agent remembers that its control plane gives no verdicts,
 	// before it reads the namespace again.
 	requirementTTL = 2 * time.Second
@@ -45,6 +49,12 @@ func newVerdictReader(karmada client.Reader, epoch deletionguard.EpochReader, no
 	return &verdictReader{karmada: karmada, readEpoch: epoch, now: now}
 }
 
+// epochError reports that the agent is not allowed to read the epoch of the control plane.
+type epochError struct{ cause error }
+
+func (e *epochError) Error() string { return e.cause.Error() }
+func (e *epochError) Unwrap() error { return e.cause }
+
 // isDeletionAllowed reports whether the objects of a deleted Work may be deleted, or released if
 // they must be preserved. It returns an error if the epoch or the namespace cannot be read. A
 // restored backup may contain old verdicts, and namespaces that require no verdicts. Until a user
@@ -52,6 +62,8 @@ func newVerdictReader(karmada client.Reader, epoch deletionguard.EpochReader, no
 func (v *verdictReader) isDeletionAllowed(ctx context.Context, karmadaWork *workv1alpha1.Work) (bool, error) {
 	epochNow, err := v.readEpoch(ctx)
 	switch {
+	case apierrors.IsForbidden(err):
+		return false, &epochError{fmt.Errorf("reading the epoch of the control plane: %w", err)}
 	case err != nil:
 		return false, fmt.Errorf("reading the epoch of the control plane: %w", err)
 	case epochNow.NeedsConfirmation() && !preservesObjects(karmadaWork):
@@ -59,8 +71,8 @@ func (v *verdictReader) isDeletionAllowed(ctx context.Context, karmadaWork *work
 	case epochNow.Permits(karmadaWork):
 		return true, nil
 	case epochNow.ID == "" && epoch.PermittingEpochID(karmadaWork) != "":
-		return false, fmt.Errorf("the permission to delete the objects of Work %s/%s names epoch %q, and the agent cannot read the epoch: allow its user to list ConfigMap %s/%s",
-			karmadaWork.Namespace, karmadaWork.Name, epoch.PermittingEpochID(karmadaWork), clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName)
+		return false, &epochError{fmt.Errorf("the permission to delete the objects of Work %s/%s names epoch %q, and the agent cannot read the epoch: allow its user to list ConfigMap %s/%s",
+			karmadaWork.Namespace, karmadaWork.Name, epoch.PermittingEpochID(karmadaWork), clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName)}
 	}
 	required, err := v.requiresVerdicts(ctx, karmadaWork.Namespace)
 	return err == nil && !required, err

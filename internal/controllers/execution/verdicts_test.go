@@ -3,18 +3,24 @@ package execution
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/domain/epoch"
+	"karmada.io/karmada/internal/loop"
 )
 
 // newDeletedWork returns a Work that is being deleted, as an agent reads it.
@@ -109,5 +115,47 @@ func TestRequiredVerdictsStayRequired(t *testing.T) {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Hour)
+	}
+}
+
+// TestAgentReportsMissingRightToReadEpoch checks that the wait for the right is reported once on the
+// Cluster, and that the agent soon tries again.
+func TestAgentReportsMissingRightToReadEpoch(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "karmada-epoch", errors.New("no right"))
+	broken := false
+	for name, test := range map[string]struct {
+		err        error
+		verdict    string
+		wantEvents int
+		wantErr    bool
+	}{
+		"the read is forbidden":              {err: fmt.Errorf("reading: %w", forbidden), verdict: "this/a", wantEvents: 1},
+		"the verdict names an unknown epoch": {verdict: "this/a", wantEvents: 1},
+		"the API server does not respond":    {err: errors.New("no response"), verdict: "this/a", wantErr: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := record.NewFakeRecorder(10)
+			c := &controller{
+				events: loop.NewEvents(recorder), tracker: newAppliedTracker(), now: func() time.Time { return noon },
+				verdicts: newVerdictReader(storeWithNamespace(t, workv1alpha1.DeletionVerdictsRequired, &broken), constantEpoch(epoch.Epoch{}, test.err), func() time.Time { return noon }),
+			}
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
+			for _, name := range []string{"web", "db"} {
+				karmadaWork := newDeletedWork(test.verdict)
+				karmadaWork.Name, karmadaWork.Finalizers = name, []string{workv1alpha1.ExecutionFinalizer}
+				result, err := c.withdraw(t.Context(), cluster, karmadaWork)
+				if (err != nil) != test.wantErr || !test.wantErr && result.RequeueAfter != epochPollInterval {
+					t.Errorf("%s: %v, %v", name, result, err)
+				}
+			}
+			if len(recorder.Events) != test.wantEvents {
+				t.Fatalf("%d events, want %d", len(recorder.Events), test.wantEvents)
+			}
+			if test.wantEvents > 0 {
+				if text := <-recorder.Events; !strings.Contains(text, `EpochUnreadable the agent of cluster "m1" deletes no objects`) {
+					t.Errorf("event %q", text)
+				}
+			}
+		})
 	}
 }

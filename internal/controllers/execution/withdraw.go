@@ -34,7 +34,11 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		return reconcile.Result{RequeueAfter: releasedWorkTTL}, nil
 	}
 	if c.judge == nil {
-		if allowed, err := c.verdicts.isDeletionAllowed(ctx, stored); err != nil || !allowed {
+		allowed, err := c.verdicts.isDeletionAllowed(ctx, stored)
+		if c.recordEpoch(cluster, err) {
+			return reconcile.Result{RequeueAfter: epochPollInterval}, nil
+		}
+		if err != nil || !allowed {
 			return reconcile.Result{RequeueAfter: verdictPollInterval}, err
 		}
 		return c.withdrawObjects(ctx, cluster, stored)
@@ -56,6 +60,22 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		return reconcile.Result{}, c.recordUnreachable(cluster, stored)
 	}
 	return c.withdrawObjects(ctx, cluster, stored)
+}
+
+// recordEpoch records on the Cluster that its agent is not allowed to read the epoch, and reports
+// whether this is so. The message names no Work, so that there is one event for all Works.
+func (c *controller) recordEpoch(cluster *clusterv1alpha1.Cluster, err error) (isUnreadable bool) {
+	var unreadable *epochError
+	if !errors.As(err, &unreadable) {
+		if err == nil {
+			c.events.ClearFailure(cluster, workv1alpha1.EventReasonEpochUnreadable)
+		}
+		return false
+	}
+	c.events.RecordFailure(cluster, workv1alpha1.EventReasonEpochUnreadable, fmt.Errorf(
+		"the agent of cluster %q deletes no objects, because it cannot read the epoch of the control plane: run karmada-controller-manager of this release, which grants the right, or let the user of the agent list ConfigMap %s/%s",
+		cluster.Name, clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName))
+	return true
 }
 
 // recordUnreachable records that the deletion of the objects of a Work waits for the cluster.

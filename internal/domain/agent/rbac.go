@@ -48,7 +48,17 @@ func RBACObjects(cluster, clusterNamespace string) []Object {
 	}
 	objects = append(objects, namespacedRole(cluster, clusterNamespace, role+"-secret", secretRules(cluster))...)
 	objects = append(objects, namespacedRole(cluster, clusterv1alpha1.NamespaceKarmadaCluster, role+"-lease", leaseRules(cluster))...)
+	objects = append(objects, EpochObjects(cluster)...)
 	return append(objects, namespacedRole(cluster, space, role+"-work", workRules())...)
+}
+
+// EpochObjects returns the Role with which the agent of a cluster reads the epoch of the control plane,
+// and its RoleBinding. Without this right, the agent deletes no objects. Agents that another release
+// registered need the right, too.
+func EpochObjects(cluster string) []Object {
+	return namespacedRole(cluster, clusterv1alpha1.NamespaceKarmadaSystem, RoleName(cluster)+"-epoch", []rbacv1.PolicyRule{
+		ruleForName(corev1.GroupName, "configmaps", clusterv1alpha1.EpochName, "get", "list", "watch"),
+	})
 }
 
 // generalRules returns the rules of the ClusterRole of an agent: the rules for the Cluster itself,
