@@ -36,6 +36,9 @@ type Options struct {
 	AllowedCIDRs []net.IPNet
 }
 
+// DefaultOptions returns options without exceptions.
+func DefaultOptions() Options { return Options{} }
+
 // AddFlags adds the flag that sets the options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IPNetSliceVar(&o.AllowedCIDRs, agent.AllowedCIDRsFlag, o.AllowedCIDRs,

@@ -168,7 +168,7 @@ func (r *reconciler) readScope(ctx context.Context, csr *certificatesv1.Certific
 	if err == nil && !scope.IsEmpty() {
 		facts.Scope = &scope
 	}
-	return nil //nolint:nilerr // the decision reports an unknown scope
+	return nil // the decision reports an unknown scope
 }
 
 // reviewPermissions reviews the permissions of the requester and, if the request is for a

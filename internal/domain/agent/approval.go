@@ -12,6 +12,7 @@ import (
 // agent cannot change the taints of its Cluster later, so only an administrator removes the taint.
 func RequireApproval(created *clusterv1alpha1.Cluster) {
 	required := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnapproved, Effect: corev1.TaintEffectNoSchedule}
-	others := slices.DeleteFunc(slices.Clone(created.Spec.Taints), func(taint corev1.Taint) bool { return taint.MatchTaint(&required) })
-	created.Spec.Taints = append(others, required)
+	taints := slices.DeleteFunc(slices.Clone(created.Spec.Taints), func(taint corev1.Taint) bool { return taint.MatchTaint(&required) })
+	taints = append(taints, required)
+	created.Spec.Taints = taints
 }

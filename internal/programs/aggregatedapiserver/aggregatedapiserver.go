@@ -27,7 +27,7 @@ import (
 // New returns the component. The option --feature-gates of its program accepts the gates of
 // Karmada and the gates of the API server library.
 func New(*gates.Set) programs.Component {
-	inProcess := &InProcess{}
+	inProcess := &InProcess{Agents: aggregated.DefaultAgentOptions()}
 	return programs.Component{
 		Name: programs.AggregatedAPIServer, Help: "serves the Cluster API and proxies requests to member clusters",
 		Options: inProcess, Server: &programs.Server{New: inProcess.newServer, APIServices: []string{aggregated.APIServiceName}},

@@ -3,6 +3,7 @@ package aggregated
 import (
 	"github.com/spf13/pflag"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/agentaddress"
 )
 
@@ -15,9 +16,14 @@ type AgentOptions struct {
 	RequireApproval bool
 }
 
+// DefaultAgentOptions returns the default options of a production server.
+func DefaultAgentOptions() AgentOptions {
+	return AgentOptions{Addresses: agentaddress.DefaultOptions()}
+}
+
 // AddFlags adds the flags that set the options.
 func (o *AgentOptions) AddFlags(flags *pflag.FlagSet) {
 	o.Addresses.AddFlags(flags)
 	flags.BoolVar(&o.RequireApproval, "require-cluster-approval", o.RequireApproval,
-		"Add the taint cluster.karmada.io/unapproved:NoSchedule to each Cluster that an agent creates. The agent cannot remove the taint. To approve the Cluster, an administrator removes it.")
+		"Add the taint "+clusterv1alpha1.TaintClusterUnapproved+":NoSchedule to each Cluster that an agent creates. The agent cannot remove the taint. To approve the Cluster, an administrator removes it.")
 }

@@ -48,6 +48,7 @@ func NewOptions() (*Options, error) {
 		Options: extensionserver.NewOptions(codecs.LegacyCodec(clusterv1alpha1.GroupVersion),
 			runtime.NewMultiGroupVersioner(clusterv1alpha1.GroupVersion, schema.GroupKind{Group: clusterv1alpha1.GroupName})),
 		Budgets:      memberproxy.DefaultBudgets(),
+		Agents:       DefaultAgentOptions(),
 		featureGates: map[string]bool{},
 		scheme:       scheme,
 		codecs:       codecs,

@@ -49,7 +49,7 @@ type Settings struct {
 // DefaultSettings returns the default settings.
 func DefaultSettings() Settings {
 	return Settings{
-		Index: IndexDisk, AuthorizeCallers: true, Budgets: memberproxy.DefaultBudgets(),
+		Index: IndexDisk, AuthorizeCallers: true, Budgets: memberproxy.DefaultBudgets(), AgentAddresses: agentaddress.DefaultOptions(),
 		MemberThrottle: member.Throttle{QPS: defaultMemberQPS, Burst: defaultMemberBurst},
 	}
 }

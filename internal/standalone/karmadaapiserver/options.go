@@ -39,6 +39,7 @@ func newOptions() *karmadaOptions {
 	set := gates.New()
 	return &karmadaOptions{
 		AdmissionHosts: []string{programs.Webhook + "." + clusterv1alpha1.NamespaceKarmadaSystem + ".svc"},
+		Agents:         aggregated.DefaultAgentOptions(),
 		gates:          set, rules: webhook.NewRules(set),
 	}
 }
