@@ -89,18 +89,18 @@ type MemberHealth interface {
 }
 
 type controller struct {
-	options         Options
-	karmada         client.Client
-	cache           cache.Cache
-	members         Members
-	rules           interpreter.Source
-	events          *loop.Events
-	reports         *statuswriter.Writer
-	scope           fanout.SyncModeScope
-	pools           *fanout.Pools
-	tracker         *appliedTracker
+	options       Options
+	karmada       client.Client
+	cache         cache.Cache
+	members       Members
+	rules         interpreter.Source
+	events        *loop.Events
+	reports       *statuswriter.Writer
+	scope         fanout.SyncModeScope
+	pools         *fanout.Pools
+	tracker       *appliedTracker
 	deletionRates *deletionRates
-	metrics         *writeMetrics
+	metrics       *writeMetrics
 	// One of judge and verdicts is nil.
 	judge    *deletionguard.Guard
 	verdicts *verdictReader
