@@ -175,7 +175,7 @@ func TestUnexplainedDeletionIsHeld(t *testing.T) {
 
 	for _, template := range templates {
 		await(t, env.Karmada, workOf(t, member3, template), func(w *workv1alpha1.Work) error {
-			return checkCondition(w.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, workv1alpha1.WorkNotReplacedReason, "karmadactl held confirm "+member3)
+			return checkCondition(w.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, workv1alpha1.WorkNotReplacedReason, "The clusters of the binding were removed")
 		})
 	}
 	testenv.Holds(t, "the objects of held deletions", quietPeriod, func(ctx context.Context) error {

@@ -168,9 +168,10 @@ func (f Facts) isExplained() bool { return f.HasDeparted || f.Excluded || f.IsRe
 
 // isUnmatchedOnly reports whether a change of the Cluster is the only known reason of the deletion.
 // Healthy copies in other clusters are no reason then, because every workload of the cluster may
-// depend on its own copy there.
+// depend on its own copy there. A held deletion stays held after the change is reverted, because the
+// scheduler then returns the cluster to the binding.
 func (f Facts) isUnmatchedOnly() bool {
-	return f.Owner == OwnerDropsWork && f.Unmatched && !f.HasDeparted && !f.Excluded
+	return f.Owner == OwnerDropsWork && (f.Unmatched || f.HeldFor == ReasonClusterChanged) && !f.HasDeparted && !f.Excluded
 }
 
 // losesLastCopy reports whether the deletion may stop the last copy of a template.

@@ -44,6 +44,7 @@ func TestDecide(t *testing.T) {
 		"excluded by a label after an ended move":             {Facts{Owner: OwnerDropsWork, Unmatched: true, HasDeparted: true}, Counts{ChangedCluster: 20}, Delete, NoReason},
 		"excluded by a label, confirmed by a user":            {Facts{Owner: OwnerDropsWork, Unmatched: true, IsConfirmed: true}, Counts{ChangedCluster: 20}, Delete, NoReason},
 		"excluded by a label stays held after the others":     {Facts{Owner: OwnerDropsWork, Unmatched: true, HeldFor: ReasonClusterChanged}, few, Hold, ReasonClusterChanged},
+		"excluded by a label that is restored":                {Facts{Owner: OwnerDropsWork, IsReplaced: true, HeldFor: ReasonClusterChanged}, few, Hold, ReasonClusterChanged},
 		"excluded by a label, explained later":                {Facts{Owner: OwnerDropsWork, Unmatched: true, HeldFor: ReasonClusterChanged, HasDeparted: true}, few, Delete, NoReason},
 		"a suspended cluster":                                 {Facts{Owner: OwnerDropsWork, HasDeparted: true, IsSuspended: true}, few, Hold, ReasonSuspended},
 		"a suspended cluster, confirmed by a user":            {Facts{Owner: OwnerDropsWork, IsConfirmed: true, IsSuspended: true}, few, Hold, ReasonSuspended},
