@@ -188,17 +188,17 @@ func (e *evictionPass) hasHealthyReplacement(task *workv1alpha2.GracefulEviction
 func (e *evictionPass) healthyTargets() []string {
 	var clusters []string
 	for _, name := range targetNames(e.spec) {
-		if reportsHealth(e.status, name, workv1alpha2.ResourceHealthy) && e.IsStatusCurrent(name) {
+		if reportsHealthy(e.status, name) && e.IsStatusCurrent(name) {
 			clusters = append(clusters, name)
 		}
 	}
 	return clusters
 }
 
-// reportsHealth reports whether a cluster that has the workload reports this health.
-func reportsHealth(status *workv1alpha2.ResourceBindingStatus, cluster string, health workv1alpha2.ResourceHealth) bool {
+// reportsHealthy reports whether a cluster that has the workload reports it as healthy.
+func reportsHealthy(status *workv1alpha2.ResourceBindingStatus, cluster string) bool {
 	return slices.ContainsFunc(status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
-		return item.ClusterName == cluster && item.Applied && item.Health == health
+		return item.ClusterName == cluster && item.Applied && item.Health == workv1alpha2.ResourceHealthy
 	})
 }
 
@@ -206,7 +206,7 @@ func reportsHealth(status *workv1alpha2.ResourceBindingStatus, cluster string, h
 // completely placed in other clusters, and the copy is not reported as healthy. Such a copy is
 // deleted even if the new copies are not healthy either, because the old copy does not work.
 func (e *evictionPass) isReplacedFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
-	return taskKeepsFailedCopy(task) && e.isFullyPlaced && !reportsHealth(e.status, task.FromCluster, workv1alpha2.ResourceHealthy)
+	return taskKeepsFailedCopy(task) && e.isFullyPlaced && !reportsHealthy(e.status, task.FromCluster)
 }
 
 // canReturn reports whether a workload without another cluster may return to its old cluster. This
@@ -222,7 +222,7 @@ func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 	case workv1alpha2.EvictionProducerTaintManager:
 		return true
 	case workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerClusterApplicationFailover:
-		return e.isOverdue(task) && !e.hasLaterFailure(task) || reportsHealth(e.status, task.FromCluster, workv1alpha2.ResourceHealthy) || !e.failedClusters.Has(task.FromCluster)
+		return e.isOverdue(task) && !e.hasLaterFailure(task) || reportsHealthy(e.status, task.FromCluster) || !e.failedClusters.Has(task.FromCluster)
 	default:
 		return false
 	}

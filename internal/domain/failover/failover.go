@@ -117,7 +117,7 @@ func HasHealthyCopies(bound binding.Object) bool {
 		return hasDividedReplicas(spec) && spec.Replicas == 0
 	}
 	return missingReplicas(spec) <= 0 && !slices.ContainsFunc(targets, func(target workv1alpha2.TargetCluster) bool {
-		return !reportsHealth(bound.BindingStatus(), target.Name, workv1alpha2.ResourceHealthy)
+		return !reportsHealthy(bound.BindingStatus(), target.Name)
 	})
 }
 
