@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
+	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
@@ -56,6 +57,12 @@ func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object, re
 			}
 			return time.Time{}
 		},
+		CredentialsProblem: func(name string) string {
+			if cluster := r.cachedCluster(ctx, name); cluster != nil {
+				return domaincluster.CredentialsProblem(cluster.Status.Conditions)
+			}
+			return ""
+		},
 	}
 }
 
@@ -68,14 +75,14 @@ func (r *reconciler) cachedCluster(ctx context.Context, name string) *clusterv1a
 	return cluster
 }
 
-// onCluster queues the bindings with Works in a cluster that became unready or ready again. It
-// queues them at intervals and with low priority.
+// onCluster queues the bindings with Works in a cluster that became unready or ready again, or that
+// began or stopped to reject the credentials. It queues them at intervals and with low priority.
 func (r *reconciler) onCluster() handler.Funcs {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			if !ok || !ok2 || unreadySince(before).Equal(unreadySince(after)) {
+			if !ok || !ok2 || hasSameReadiness(before, after) {
 				return
 			}
 			if err := r.enqueueBindingsOf(ctx, after.Name, q); err != nil {
@@ -83,6 +90,12 @@ func (r *reconciler) onCluster() handler.Funcs {
 			}
 		},
 	}
+}
+
+// hasSameReadiness reports whether both versions of a Cluster lead to the same messages in bindings.
+func hasSameReadiness(before, after *clusterv1alpha1.Cluster) bool {
+	return unreadySince(before).Equal(unreadySince(after)) &&
+		domaincluster.CredentialsProblem(before.Status.Conditions) == domaincluster.CredentialsProblem(after.Status.Conditions)
 }
 
 func (r *reconciler) enqueueBindingsOf(ctx context.Context, cluster string, q queue) error {

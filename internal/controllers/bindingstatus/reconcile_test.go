@@ -477,10 +477,16 @@ func TestClusterReadinessQueuesBindings(t *testing.T) {
 	ready, lost := webCluster("m1", metav1.ConditionTrue, noon), webCluster("m1", metav1.ConditionFalse, noon.Add(time.Minute))
 	reworded := lost.DeepCopy()
 	reworded.Status.Conditions[0].Reason = "ClusterNotReady"
+	rejecting := lost.DeepCopy()
+	rejecting.Status.Conditions = append(rejecting.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionCredentialsValid, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.CredentialsRefusedReason, Message: "the cluster rejects the token",
+	})
 	for name, tc := range map[string]struct {
 		before, after *clusterv1alpha1.Cluster
 		want          int
 	}{
+		"it rejects the credentials":       {lost, rejecting, 1},
+		"it accepts the credentials again": {rejecting, lost, 1},
 		"it was lost":                      {ready, lost, 1},
 		"it returned":                      {lost, ready, 1},
 		"another reason for the same":      {lost, reworded, 0},

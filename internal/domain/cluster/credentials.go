@@ -176,3 +176,13 @@ func CredentialsCondition(stored *metav1.Condition, c Credentials, generation in
 	condition.Message = conditions.LimitMessage(condition.Message)
 	return condition
 }
+
+// CredentialsProblem returns the message of the condition on the credentials if the cluster does not
+// accept them, and an empty string otherwise.
+func CredentialsProblem(stored []metav1.Condition) string {
+	condition := conditions.Get(stored, clusterv1alpha1.ClusterConditionCredentialsValid)
+	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason == clusterv1alpha1.CredentialsMissingReason {
+		return ""
+	}
+	return condition.Message
+}

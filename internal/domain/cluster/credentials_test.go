@@ -122,6 +122,13 @@ func TestCredentialsCondition(t *testing.T) {
 			if diff := cmp.Diff(*tc.want, statusReasonMessage{string(got.Status), got.Reason, got.Message}); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}
+			wantProblem := ""
+			if tc.want.Status == "False" && tc.want.Reason != "Missing" {
+				wantProblem = tc.want.Message
+			}
+			if problem := CredentialsProblem([]metav1.Condition{*got}); problem != wantProblem {
+				t.Errorf("the problem is %q, want %q", problem, wantProblem)
+			}
 			if !conditions.IsKnown(clusterv1alpha1.ResourceKindCluster, *got) {
 				t.Errorf("%s %s is not in the table of conditions", got.Status, got.Reason)
 			}

@@ -187,3 +187,12 @@ func (f *Facts) notReadySince(name string) time.Time {
 	}
 	return of.CreationTimestamp.Time
 }
+
+// credentialsProblem returns why a cluster rejects the requests of the control plane, or an empty
+// string.
+func (f *Facts) credentialsProblem(name string) string {
+	if of := f.cluster(name); of != nil {
+		return cluster.CredentialsProblem(of.Status.Conditions)
+	}
+	return ""
+}

@@ -83,7 +83,7 @@ func (f *Facts) clusterFacts() []clusterFacts {
 		}
 	}
 	aggregation := work.Aggregate(f.Works.Value, bound.BindingSpec().Resource, work.AggregateOptions{
-		NotReadySince: f.notReadySince, PurgedClusters: binding.DirectlyPurgedClusters(bound.BindingSpec()),
+		NotReadySince: f.notReadySince, CredentialsProblem: f.credentialsProblem, PurgedClusters: binding.DirectlyPurgedClusters(bound.BindingSpec()),
 	})
 	for _, item := range aggregation.Items {
 		if of := byCluster[item.ClusterName]; of != nil {

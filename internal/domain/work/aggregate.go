@@ -23,6 +23,9 @@ type AggregateOptions struct {
 	// NotReadySince returns the time since when a cluster is not ready. It returns the zero time
 	// for a cluster that is ready or whose readiness is unknown.
 	NotReadySince func(cluster string) time.Time
+	// CredentialsProblem returns why a cluster rejects the requests of the control plane. It returns
+	// an empty string for a cluster that accepts them.
+	CredentialsProblem func(cluster string) string
 	// RenderErrors maps a cluster to the reason why no Work could be rendered from the current
 	// template.
 	RenderErrors map[string]string
@@ -41,6 +44,13 @@ func (a AggregateOptions) notReadySince(cluster string) time.Time {
 	return a.NotReadySince(cluster)
 }
 
+func (a AggregateOptions) credentialsProblem(cluster string) string {
+	if a.CredentialsProblem == nil {
+		return ""
+	}
+	return a.CredentialsProblem(cluster)
+}
+
 // Aggregation is the state of a template, aggregated from the Works of its binding and from
 // AggregateOptions.
 type Aggregation struct {
@@ -51,6 +61,9 @@ type Aggregation struct {
 	outdated map[string]bool
 	// notReadySince maps each cluster that is not ready to the time since when it is not ready.
 	notReadySince map[string]time.Time
+	// credentialsProblem returns why a cluster rejects the requests of the control plane, or an
+	// empty string.
+	credentialsProblem func(cluster string) string
 	// suspended are the clusters to which dispatching is suspended. suspensionObserved are the
 	// suspended clusters whose Work has a condition that shows the suspension of the current
 	// generation.
@@ -74,7 +87,7 @@ func Aggregate(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference
 	account := Aggregation{
 		Items:    make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.RenderErrors)),
 		outdated: map[string]bool{}, notReadySince: map[string]time.Time{}, suspended: map[string]bool{}, suspensionObserved: map[string]bool{}, purging: map[string]bool{},
-		suspensionCauses: map[string]string{},
+		suspensionCauses: map[string]string{}, credentialsProblem: circumstances.credentialsProblem,
 	}
 	for _, work := range works {
 		cluster, ok := ClusterOf(work.Namespace)

@@ -90,6 +90,11 @@ func (a Aggregation) causesByCluster(expected sets.Set[string]) map[string]strin
 	for cluster := range a.purging {
 		byCluster[cluster] = a.purgeCause(cluster)
 	}
+	for cluster, cause := range byCluster {
+		if problem := a.credentialsProblem(cluster); problem != "" && cause != a.suspensionCauses[cluster] {
+			byCluster[cluster] = cause + "; " + problem
+		}
+	}
 	return byCluster
 }
 
@@ -125,11 +130,14 @@ func (a Aggregation) failureCause(item *workv1alpha2.AggregatedStatusItem, expec
 	}
 }
 
-// remarksByCluster maps each expected cluster that is not ready or suspended to a remark.
+// remarksByCluster maps each expected cluster that rejects the requests of the control plane, is not
+// ready, or is suspended, to a remark.
 func (a Aggregation) remarksByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {
-		if _, unready := a.notReadySince[cluster]; unready {
+		if problem := a.credentialsProblem(cluster); problem != "" {
+			byCluster[cluster] = "the status is old, " + problem
+		} else if _, unready := a.notReadySince[cluster]; unready {
 			byCluster[cluster] = "the status is old, the cluster is not ready"
 		} else if a.suspended[cluster] {
 			byCluster[cluster] = suspendedMessage

@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,14 @@ func TestFullyAppliedCondition(t *testing.T) {
 		"clusters that are not ready are named although they have the template": {
 			[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), AggregateOptions{NotReadySince: notReadySinceNoon("m2")},
 			"True", all + "; m2: the status is old, the cluster is not ready"},
+		"a cluster that rejects the credentials is named with the cause": {
+			[]string{"m1", "m2", "m3", "m4"}, works(applied("m1"), behind("m2"), workWithStatus(t, "m3", "False")), AggregateOptions{
+				NotReadySince: notReadySinceNoon("m2"), CredentialsProblem: rejectedBy("m2", "m3", "m4"),
+			}, "False", failed + ": m2: the present version is not applied, the cluster is not ready since 2030-01-01T12:00:00Z; the cluster rejects the token; " +
+				"m3: message of m3; the cluster rejects the token; m4: there is no Work yet; the cluster rejects the token"},
+		"a cluster that rejects the credentials later is named although it has the template": {
+			[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), AggregateOptions{NotReadySince: notReadySinceNoon("m2"), CredentialsProblem: rejectedBy("m2")},
+			"True", all + "; m2: the status is old, the cluster rejects the token"},
 		"suspended clusters are named": {
 			[]string{"m1", "m2"}, works(applied("m1"), held(applied("m2"))), AggregateOptions{}, "True", all + "; m2: dispatching is suspended"},
 		"a suspension does not hide a rejection": {
@@ -210,5 +219,15 @@ func TestSingleFailureCauseIsNotShortened(t *testing.T) {
 	}
 	if got := condition(map[string]string{"m1": cause}); len(got) > 500 || !strings.Contains(got, "m2: there is no Work yet") {
 		t.Errorf("message = %s", got)
+	}
+}
+
+// rejectedBy returns a function that names a problem with the credentials of the clusters.
+func rejectedBy(clusters ...string) func(string) string {
+	return func(cluster string) string {
+		if slices.Contains(clusters, cluster) {
+			return "the cluster rejects the token"
+		}
+		return ""
 	}
 }
