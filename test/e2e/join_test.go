@@ -150,6 +150,55 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 			return checkAbsent(ctx, remaining.side, remaining.object)
 		})
 	}
+	checkOtherControlPlaneKeepsAccess(t, guest, memberFlags)
+}
+
+// checkOtherControlPlaneKeepsAccess turns the objects of a joined member into those of another
+// control plane. Then unjoin keeps them, and join rejects the member until they are released.
+func checkOtherControlPlaneKeepsAccess(t *testing.T, cluster string, memberFlags []string) {
+	t.Helper()
+	run := func(command string) commandResult {
+		return shared.karmadactl(t.Context(), append([]string{command, cluster}, memberFlags...)...)
+	}
+	run("join").mustSucceed(t)
+	system := &corev1.Namespace{}
+	if err := shared.karmada.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, system); err != nil {
+		t.Fatal(err)
+	}
+	role := "karmada-controller-manager:karmada-" + cluster
+	owned := []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: objectMeta(clusterv1alpha1.NamespaceKarmadaCluster, "karmada-"+cluster)},
+		&corev1.Secret{ObjectMeta: objectMeta(clusterv1alpha1.NamespaceKarmadaCluster, "karmada-"+cluster)},
+		&rbacv1.ClusterRole{ObjectMeta: objectMeta("", role)},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: objectMeta("", role)},
+	}
+	setOwner := func(owner string) {
+		for _, object := range owned {
+			if err := shared.members[spareMember].Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				t.Fatal(err)
+			}
+			if got := object.GetAnnotations()[clusterv1alpha1.ControlPlaneAnnotation]; owner != "" && got != string(system.UID) {
+				t.Errorf("%T names the control plane %q, want %q", object, got, system.UID)
+			}
+			object.GetAnnotations()[clusterv1alpha1.ControlPlaneAnnotation] = owner
+			if err := shared.members[spareMember].Update(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const other = "5d0b5a4c-53a2-4c92-9d68-1d3a5a1f9e0b"
+	setOwner(other)
+	run("unjoin").mustSucceed(t)
+	run("join").mustFail(t, 1, `member "`+cluster+`" (https://`, "is already a member of the control plane with ID "+other, "this control plane has ID "+string(system.UID),
+		"ServiceAccount karmada-cluster/karmada-"+cluster, "kubectl annotate ", "--namespace=karmada-cluster", "serviceaccount/karmada-"+cluster)
+	setOwner("")
+	run("join").mustSucceed(t)
+	run("unjoin").mustSucceed(t)
+	for _, object := range append(owned, &corev1.Namespace{ObjectMeta: objectMeta("", clusterv1alpha1.NamespaceKarmadaCluster)}) {
+		eventually(t, fmt.Sprintf("no %T %s after unjoin", object, object.GetName()), func(ctx context.Context) error {
+			return checkAbsent(ctx, shared.members[spareMember], object)
+		})
+	}
 }
 
 // checkRejoinRepairsCredentials revokes the token with which the control plane accesses a

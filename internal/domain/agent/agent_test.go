@@ -55,7 +55,7 @@ func TestRightsStayInOwnCluster(t *testing.T) {
 		cluster, namespace := names.Draw(t, "cluster"), names.Draw(t, "namespace")
 		own := map[string]bool{
 			cluster: true, cluster + "-impersonator": true, "karmada-agent-" + cluster: true,
-			"karmada-es-" + cluster: true, namespace: true, "karmada-cluster": true, agent.RoleName(cluster): true,
+			"karmada-es-" + cluster: true, namespace: true, "karmada-cluster": true, "kube-system": true, agent.RoleName(cluster): true,
 		}
 		// All agents read the epoch, which contains no secret data.
 		const epochReading = "configmaps [karmada-epoch] [get list watch]"

@@ -75,7 +75,8 @@ func generalRules(cluster, clusterNamespace string) []rbacv1.PolicyRule {
 		},
 		{
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, Verbs: []string{"get"},
-			ResourceNames: withoutDuplicates(work.ExecutionNamespace(cluster), clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster),
+			// The UID of kube-system is the ID of the control plane.
+			ResourceNames: withoutDuplicates(work.ExecutionNamespace(cluster), clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, metav1.NamespaceSystem),
 		},
 		ruleForName(coordinationv1.GroupName, "leases", LeaderLeasePrefix+cluster, "get", "update", "patch"),
 		ruleForAll(coordinationv1.GroupName, "leases", "create"),

@@ -65,11 +65,16 @@ type Client struct {
 	Log registration.Log
 	// DryRun makes Ensure log its changes without making them.
 	DryRun bool
+	// Owner is the ID of the control plane to which the objects belong that are created in a
+	// member. It is empty in the client of a control plane.
+	Owner string
 	// NamespacedKinds returns the kinds whose objects are in namespaces.
 	NamespacedKinds func() ([]schema.GroupVersionKind, error)
 
 	// created are the objects that this run created, in the order of their creation.
 	created []client.Object
+	// adopted are the objects that exist longer, and to which this run added the owner.
+	adopted []client.Object
 }
 
 // NewKarmada returns the client of the control plane.
@@ -280,22 +285,30 @@ func (c *Client) adoptExisting(ctx context.Context, have client.Object, adopt fu
 }
 
 // RollBack deletes the objects that this run created, in reverse order. It keeps a namespace that
-// contains other objects.
+// contains other objects, and objects that another control plane uses. It removes the owner from
+// the objects that existed before.
 func (c *Client) RollBack(ctx context.Context) error {
 	var errs []error
 	for _, object := range slices.Backward(c.created) {
 		errs = append(errs, c.DeleteUnused(ctx, object))
 	}
-	c.created = nil
+	for _, object := range slices.Backward(c.adopted) {
+		errs = append(errs, c.Release(ctx, object))
+	}
+	c.created, c.adopted = nil, nil
 	return errors.Join(errs...)
 }
 
-// DeleteUnused deletes an object. It keeps a namespace that contains other objects.
+// DeleteUnused deletes an object. It keeps a namespace that contains other objects, and an object
+// that another control plane uses.
 func (c *Client) DeleteUnused(ctx context.Context, object client.Object) error {
 	if ns, ok := object.(*corev1.Namespace); ok {
 		if remaining, err := c.FindRemainingObject(ctx, ns.Name); err != nil || remaining != "" {
 			return err
 		}
+	}
+	if c.Owner != "" {
+		return c.DeleteOwned(ctx, object)
 	}
 	// A conflict means that another client has replaced the object since this run read it.
 	if err := c.Delete(ctx, object); !apierrors.IsConflict(err) {

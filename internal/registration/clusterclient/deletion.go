@@ -18,6 +18,10 @@ func (c *Client) Delete(ctx context.Context, object client.Object) error {
 	if uid := object.GetUID(); uid != "" {
 		options = append(options, client.Preconditions{UID: &uid})
 	}
+	return c.deleteObject(ctx, object, options...)
+}
+
+func (c *Client) deleteObject(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	err := c.API.Delete(ctx, object, options...)
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -79,11 +79,17 @@ func (e Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := member.ReadOwner(ctx, karmada); err != nil {
+		return nil, err
+	}
 	stored, err := e.checkRegistration(ctx, karmada, id)
 	if err != nil || stored != nil && stored.DeletionTimestamp != nil {
 		return stored, err
 	}
 	accounts := grant.Grant{Cluster: e.Name, Namespace: e.ClusterNamespace, Member: member, Config: e.Member, Timeout: e.TokenTimeout}
+	if err := accounts.CheckOwner(ctx); err != nil {
+		return nil, err
+	}
 	credentials, err := accounts.IssueTokens(ctx, e.ReportedAccounts)
 	if err != nil {
 		return nil, err

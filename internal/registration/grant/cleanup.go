@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
@@ -31,18 +32,36 @@ func (c Cleanup) Objects() []client.Object {
 	}
 }
 
-// Run deletes the objects that join created in the member. Objects that several control planes
-// share are deleted only if no other control plane uses them.
+// SharedObjects returns the objects in the member that several control planes may use, in the order
+// of their deletion.
+func (c Cleanup) SharedObjects() []client.Object {
+	account := registration.NewServiceAccount(c.Namespace, ImpersonatorAccount)
+	return []client.Object{NewTokenSecret(account), account, registration.NewNamespace(c.Namespace)}
+}
+
+// Run deletes the objects that join created in the member. Objects of another control plane stay,
+// and objects that several control planes share are deleted only if no other one uses them.
 func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	var errs []error
 	for _, object := range c.Objects() {
-		errs = append(errs, member.Delete(ctx, object))
+		errs = append(errs, member.DeleteOwned(ctx, object))
 	}
 	errs = append(errs, c.deleteShared(ctx, member))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("cluster %q is gone, but %s was not cleaned up entirely: %w", c.Cluster, member.Name, err)
 	}
 	return nil
+}
+
+// LogPlan logs what Run would do with the objects that belong to one Cluster.
+func (c Cleanup) LogPlan(ctx context.Context, member *clusterclient.Client) {
+	for _, object := range c.Objects() {
+		if err := member.CheckOwner(ctx, object); err != nil {
+			c.Log.Printf("would keep %s in %s: %v", member.Describe(object), member.Name, err)
+			continue
+		}
+		c.Log.Printf("would delete %s in %s", member.Describe(object), member.Name)
+	}
 }
 
 // deleteShared deletes the impersonator account and the namespace unless another control plane
@@ -52,15 +71,24 @@ func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client)
 	if err := member.API.List(ctx, accounts, client.InNamespace(c.Namespace)); err != nil {
 		return member.WrapError("listing the service accounts of", registration.NewNamespace(c.Namespace), err)
 	}
-	if other := accountOfOtherControlPlane(accounts.Items, c.Cluster); other != "" {
+	if other := accountOfOtherControlPlane(accounts.Items, c.Cluster, member.Owner); other != "" {
 		c.Log.Printf("keeping namespace %s in %s: service account %s belongs to another control plane", c.Namespace, member.Name, other)
-		return nil
+		return c.ReleaseShared(ctx, member)
 	}
 	shared := registration.NewServiceAccount(c.Namespace, ImpersonatorAccount)
-	if err := errors.Join(member.Delete(ctx, NewTokenSecret(shared)), member.Delete(ctx, shared)); err != nil {
+	if err := errors.Join(member.DeleteOwned(ctx, NewTokenSecret(shared)), member.DeleteOwned(ctx, shared)); err != nil {
 		return err
 	}
 	return c.deleteNamespace(ctx, member)
+}
+
+// ReleaseShared makes the shared objects no longer name this control plane.
+func (c Cleanup) ReleaseShared(ctx context.Context, member *clusterclient.Client) error {
+	var errs []error
+	for _, object := range c.SharedObjects() {
+		errs = append(errs, member.Release(ctx, object))
+	}
+	return errors.Join(errs...)
 }
 
 // deleteNamespace deletes the namespace if its label shows that join created it, and if it
@@ -71,27 +99,30 @@ func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Clie
 		return err
 	}
 	if object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] != clusterv1alpha1.KarmadaSystemLabelValue {
-		return nil
+		return member.Release(ctx, object)
 	}
 	remaining, err := member.FindRemainingObject(ctx, c.Namespace)
 	if err != nil {
 		// Keep the namespace, because objects that cannot be listed may exist.
 		c.Log.Printf("keeping namespace %s in %s: its objects cannot be listed: %v", c.Namespace, member.Name, err)
-		return nil
+		return member.Release(ctx, object)
 	}
 	if remaining != "" {
 		c.Log.Printf("keeping namespace %s in %s: it holds %s", c.Namespace, member.Name, remaining)
-		return nil
+		return member.Release(ctx, object)
 	}
 	// The deletion takes some seconds. This run does not wait for it, but the next join does.
-	return member.Delete(ctx, object)
+	return member.DeleteOwned(ctx, object)
 }
 
-// accountOfOtherControlPlane returns the name of an account that another Cluster uses, or an empty
-// string if there is none.
-func accountOfOtherControlPlane(accounts []corev1.ServiceAccount, name string) string {
+// accountOfOtherControlPlane returns the name of an account that another Cluster or another control
+// plane than the given one uses, or an empty string if there is none.
+func accountOfOtherControlPlane(accounts []corev1.ServiceAccount, name, controlPlane string) string {
 	for _, account := range accounts {
-		if strings.HasPrefix(account.Name, accountPrefix) && account.Name != ImpersonatorAccount && account.Name != AccountName(name) {
+		if !strings.HasPrefix(account.Name, accountPrefix) || account.Name == ImpersonatorAccount {
+			continue
+		}
+		if account.Name != AccountName(name) || domaincluster.OtherOwner(account.Annotations[clusterv1alpha1.ControlPlaneAnnotation], controlPlane) != "" {
 			return account.Name
 		}
 	}

@@ -62,18 +62,22 @@ func (g Grant) IssueTokens(ctx context.Context, reported ReportedAccounts) (Cred
 	if !reported.Credentials && !reported.Impersonator {
 		return Credentials{}, nil
 	}
-	if _, err := g.Member.Ensure(ctx, registration.NewNamespace(g.Namespace), keepExisting); err != nil {
+	if _, err := g.Member.EnsureShared(ctx, registration.NewNamespace(g.Namespace), keepExisting); err != nil {
 		return Credentials{}, err
 	}
 	var accounts [2]*corev1.ServiceAccount
 	for i, wanted := range []struct {
 		name     string
 		reported bool
-	}{{ImpersonatorAccount, reported.Impersonator}, {AccountName(g.Cluster), reported.Credentials}} {
+		ensure   ensureFunc
+	}{
+		{ImpersonatorAccount, reported.Impersonator, g.Member.EnsureShared},
+		{AccountName(g.Cluster), reported.Credentials, g.Member.EnsureOwned},
+	} {
 		if !wanted.reported {
 			continue
 		}
-		stored, err := g.Member.Ensure(ctx, registration.NewServiceAccount(g.Namespace, wanted.name), keepExisting)
+		stored, err := wanted.ensure(ctx, registration.NewServiceAccount(g.Namespace, wanted.name), keepExisting)
 		if err != nil {
 			return Credentials{}, err
 		}
@@ -88,6 +92,15 @@ func (g Grant) IssueTokens(ctx context.Context, reported ReportedAccounts) (Cred
 		return Credentials{}, nil
 	}
 	return g.collectTokens(ctx, accounts[0], accounts[1])
+}
+
+// ensureFunc is the type of EnsureOwned and EnsureShared.
+type ensureFunc func(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error)
+
+// CheckOwner returns an error if another control plane uses the accounts of this Cluster in the
+// member. It changes nothing.
+func (g Grant) CheckOwner(ctx context.Context) error {
+	return g.Member.CheckOwner(ctx, Cleanup{Cluster: g.Cluster, Namespace: g.Namespace}.Objects()...)
 }
 
 // CheckMemberRole returns an error if MemberRole is set and the member has no ClusterRole of this
@@ -114,21 +127,21 @@ func (g Grant) bindRoles(ctx context.Context) error {
 	if g.MemberRole != "" {
 		role.Rules = BaseRules()
 		memberRoleBinding := NewMemberRoleBinding(g.Cluster, g.Namespace, g.MemberRole)
-		if _, err := g.Member.Ensure(ctx, memberRoleBinding, func(have client.Object) error { return AdoptBinding(have, memberRoleBinding) }); err != nil {
+		if _, err := g.Member.EnsureOwned(ctx, memberRoleBinding, func(have client.Object) error { return AdoptBinding(have, memberRoleBinding) }); err != nil {
 			return err
 		}
 	}
-	if _, err := g.Member.Ensure(ctx, role, func(have client.Object) error { return AdoptRole(have, role) }); err != nil {
+	if _, err := g.Member.EnsureOwned(ctx, role, func(have client.Object) error { return AdoptRole(have, role) }); err != nil {
 		return err
 	}
-	_, err := g.Member.Ensure(ctx, binding, func(have client.Object) error { return AdoptBinding(have, binding) })
+	_, err := g.Member.EnsureOwned(ctx, binding, func(have client.Object) error { return AdoptBinding(have, binding) })
 	return err
 }
 
 // collectTokens waits for the tokens of the accounts that are not nil.
 func (g Grant) collectTokens(ctx context.Context, impersonation, own *corev1.ServiceAccount) (found Credentials, err error) {
 	if impersonation != nil {
-		impersonating, err := issueToken(ctx, g.Member, impersonation, g.Timeout)
+		impersonating, err := issueToken(ctx, g.Member, g.Member.EnsureShared, impersonation, g.Timeout)
 		if err != nil {
 			return Credentials{}, err
 		}
@@ -137,7 +150,7 @@ func (g Grant) collectTokens(ctx context.Context, impersonation, own *corev1.Ser
 	if own == nil {
 		return found, nil
 	}
-	acting, err := issueToken(ctx, g.Member, own, g.Timeout)
+	acting, err := issueToken(ctx, g.Member, g.Member.EnsureOwned, own, g.Timeout)
 	if err != nil {
 		return Credentials{}, err
 	}

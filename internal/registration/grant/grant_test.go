@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration"
 )
 
@@ -147,18 +148,24 @@ func TestAccountOfOtherControlPlane(t *testing.T) {
 		}
 		return all
 	}
+	ownedBy := func(owner string, accounts []corev1.ServiceAccount) []corev1.ServiceAccount {
+		accounts[0].Annotations = map[string]string{clusterv1alpha1.ControlPlaneAnnotation: owner}
+		return accounts
+	}
 	tests := map[string]struct {
 		accounts []corev1.ServiceAccount
 		want     string
 	}{
-		"only accounts of this Cluster":        {accounts("default", "karmada-east", "karmada-impersonator"), ""},
-		"accounts of this Cluster are deleted": {accounts("default"), ""},
-		"an account of another control plane":  {accounts("default", "karmada-production", "karmada-impersonator"), "karmada-production"},
-		"an unrelated account":                 {accounts("default", "backup"), ""},
+		"the account belongs to another control plane": {ownedBy("other", accounts("karmada-east")), "karmada-east"},
+		"the account belongs to this control plane":    {ownedBy("this", accounts("karmada-east")), ""},
+		"only accounts of this Cluster":                {accounts("default", "karmada-east", "karmada-impersonator"), ""},
+		"accounts of this Cluster are deleted":         {accounts("default"), ""},
+		"an account of another control plane":          {accounts("default", "karmada-production", "karmada-impersonator"), "karmada-production"},
+		"an unrelated account":                         {accounts("default", "backup"), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := accountOfOtherControlPlane(test.accounts, "east"); got != test.want {
+			if got := accountOfOtherControlPlane(test.accounts, "east", "this"); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

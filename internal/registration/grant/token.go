@@ -21,12 +21,12 @@ import (
 
 // issueToken creates a token Secret for the account and waits until the member has written the
 // token into the Secret. The token does not expire.
-func issueToken(ctx context.Context, s *clusterclient.Client, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
+func issueToken(ctx context.Context, s *clusterclient.Client, ensure ensureFunc, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	request := NewTokenSecret(account)
 	for {
-		stored, err := s.Ensure(waiting, request, func(have client.Object) error { return checkTokenSecret(have, request) })
+		stored, err := ensure(waiting, request, func(have client.Object) error { return checkTokenSecret(have, request) })
 		if err != nil {
 			return nil, err
 		}

@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
@@ -48,6 +50,51 @@ func (u *unregistration) openKarmada(ctx context.Context) error {
 	}
 	u.karmada, err = clusterclient.NewKarmada(config, u.Log)
 	return err
+}
+
+// readOwner sets the control plane whose objects are deleted in the member. If the control plane
+// does not answer, this is the owner of the agent. It returns an error if the agent belongs to
+// another control plane.
+func (u *unregistration) readOwner(ctx context.Context) error {
+	if u.memberID == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
+	defer cancel()
+	if u.karmada != nil {
+		if err := u.member.ReadOwner(ctx, u.karmada); err != nil && !u.Force {
+			return err
+		}
+	}
+	installed, err := u.agentOwner(ctx)
+	if err != nil {
+		return err
+	}
+	u.member.Owner = cmp.Or(u.member.Owner, installed)
+	if installed != "" && installed != u.member.Owner {
+		return fmt.Errorf("the agent in %s (%s) belongs to the control plane with ID %s, not to the one with ID %s: check the kubeconfig of the control plane and the context of the member",
+			u.member.Name, u.member.Host, installed, u.member.Owner)
+	}
+	return nil
+}
+
+// agentOwner returns the ID of the control plane of the installed agent, or an empty string if no
+// object of the agent names a control plane.
+func (u *unregistration) agentOwner(ctx context.Context) (string, error) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: u.AgentName}}
+	for _, object := range []client.Object{deployment, u.newRegister().kubeconfigSecret(nil), u.newRegister().agentServiceAccount()} {
+		have, err := u.member.Get(ctx, object)
+		if err != nil {
+			return "", err
+		}
+		if have == nil {
+			continue
+		}
+		if owner := cluster.OtherOwner(have.GetAnnotations()[clusterv1alpha1.ControlPlaneAnnotation], ""); owner != "" {
+			return owner, nil
+		}
+	}
+	return "", nil
 }
 
 // installedAgent is the agent that is installed in the member.

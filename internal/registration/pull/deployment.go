@@ -43,16 +43,18 @@ func (r Register) installAgent(ctx context.Context, member *clusterclient.Client
 	role, binding := r.agentRole(), r.agentBinding()
 	r.logf("[karmada-agent-start] Installing the agent in namespace %s of %s", r.Namespace, member.Name)
 	type wanted struct {
-		want  client.Object
-		adopt func(client.Object) error
+		ensure func(context.Context, client.Object, func(client.Object) error) (client.Object, error)
+		want   client.Object
+		adopt  func(client.Object) error
 	}
 	list := []wanted{
-		{registration.NewNamespace(r.Namespace), keepExisting},
-		{r.kubeconfigSecret(kubeconfig), reject},
-		{role, func(have client.Object) error { return grant.AdoptRole(have, role) }},
-		{r.agentServiceAccount(), reject},
-		{binding, func(have client.Object) error { return addSubjects(have, binding) }},
-		{r.agentDeployment(), reject},
+		// unregister keeps this namespace, so the namespace names no owner.
+		{member.Ensure, registration.NewNamespace(r.Namespace), keepExisting},
+		{member.EnsureOwned, r.kubeconfigSecret(kubeconfig), reject},
+		{member.EnsureShared, role, func(have client.Object) error { return grant.AdoptRole(have, role) }},
+		{member.EnsureOwned, r.agentServiceAccount(), reject},
+		{member.EnsureShared, binding, func(have client.Object) error { return addSubjects(have, binding) }},
+		{member.EnsureOwned, r.agentDeployment(), reject},
 	}
 	if r.MemberRole != "" {
 		if err := r.grantMemberRole(ctx, member); err != nil {
@@ -61,7 +63,7 @@ func (r Register) installAgent(ctx context.Context, member *clusterclient.Client
 		list = slices.DeleteFunc(list, func(each wanted) bool { return each.want == client.Object(role) || each.want == client.Object(binding) })
 	}
 	for _, each := range list {
-		if _, err := member.Ensure(ctx, each.want, each.adopt); err != nil {
+		if _, err := each.ensure(ctx, each.want, each.adopt); err != nil {
 			return err
 		}
 	}
@@ -136,7 +138,7 @@ func (r Register) deleteFromBinding(ctx context.Context, member *clusterclient.C
 		return errors.Join(member.Delete(ctx, binding), member.Delete(ctx, r.agentRole()))
 	}
 	member.Log.Printf("keeping %s in %s: %s %s/%s belongs to another control plane", member.Describe(binding), member.Name, others[0].Kind, others[0].Namespace, others[0].Name)
-	return r.keepSubjects(ctx, member, binding, others)
+	return errors.Join(r.keepSubjects(ctx, member, binding, others), member.Release(ctx, r.agentBinding()), member.Release(ctx, r.agentRole()))
 }
 
 // keepSubjects updates the binding so that it contains only the remaining subjects.

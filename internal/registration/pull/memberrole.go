@@ -30,11 +30,11 @@ func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.Cl
 // needs.
 func (r Register) grantMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	base, bindings := r.limitedRole()
-	if _, err := member.Ensure(ctx, base, func(have client.Object) error { return grant.AdoptRole(have, base) }); err != nil {
+	if _, err := member.EnsureOwned(ctx, base, func(have client.Object) error { return grant.AdoptRole(have, base) }); err != nil {
 		return err
 	}
 	for _, binding := range bindings {
-		if _, err := member.Ensure(ctx, binding, func(have client.Object) error { return grant.AdoptBinding(have, binding) }); err != nil {
+		if _, err := member.EnsureOwned(ctx, binding, func(have client.Object) error { return grant.AdoptBinding(have, binding) }); err != nil {
 			return err
 		}
 	}
@@ -46,9 +46,9 @@ func (r Register) revokeMemberRole(ctx context.Context, member *clusterclient.Cl
 	base, bindings := r.limitedRole()
 	var errs []error
 	for _, binding := range bindings {
-		errs = append(errs, member.Delete(ctx, binding))
+		errs = append(errs, member.DeleteOwned(ctx, binding))
 	}
-	return errors.Join(append(errs, member.Delete(ctx, base))...)
+	return errors.Join(append(errs, member.DeleteOwned(ctx, base))...)
 }
 
 // checkMemberRole returns an error if the member has no ClusterRole MemberRole.

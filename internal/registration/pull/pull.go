@@ -150,6 +150,9 @@ func (r Register) Run(ctx context.Context) (err error) {
 		return err
 	}
 	r.omitEndpoint = identity.omitEndpoint
+	if err := r.checkOwner(ctx, member, identity.karmada); err != nil {
+		return err
+	}
 	kubeconfig, err := r.newKubeconfig(found, identity.certificate, identity.key)
 	if err != nil {
 		return err
@@ -274,11 +277,20 @@ func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member 
 	return errors.Join(errs...)
 }
 
+// checkOwner reads the ID of the control plane, and returns an error if another control plane has
+// accounts for a Cluster of this name in the member.
+func (r Register) checkOwner(ctx context.Context, member, karmada *clusterclient.Client) error {
+	if err := member.ReadOwner(ctx, karmada); err != nil {
+		return err
+	}
+	return grant.Grant{Cluster: r.Name, Namespace: r.ClusterNamespace, Member: member}.CheckOwner(ctx)
+}
+
 // missingAgentObjects returns the objects that the agent will create in the member at its start,
 // except for objects that exist already. Some of the objects are accounts with all rights.
 func (r Register) missingAgentObjects(ctx context.Context, member *clusterclient.Client) (absent []client.Object, err error) {
-	accounts, shared := grant.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}, registration.NewServiceAccount(r.ClusterNamespace, grant.ImpersonatorAccount)
-	for _, object := range append(accounts.Objects(), grant.NewTokenSecret(shared), shared, registration.NewNamespace(r.ClusterNamespace)) {
+	accounts := grant.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}
+	for _, object := range append(accounts.Objects(), accounts.SharedObjects()...) {
 		have, err := member.Get(ctx, object)
 		if err != nil {
 			return nil, err
@@ -290,7 +302,8 @@ func (r Register) missingAgentObjects(ctx context.Context, member *clusterclient
 	return absent, nil
 }
 
-// deleteAgentObjects deletes the objects that the agent created in the member.
+// deleteAgentObjects deletes the objects that the agent created in the member. Existing objects of
+// other control planes no longer name this one.
 func (r Register) deleteAgentObjects(ctx context.Context, member *clusterclient.Client, agentObjects []client.Object) error {
 	var errs []error
 	for _, object := range agentObjects {
@@ -300,7 +313,7 @@ func (r Register) deleteAgentObjects(ctx context.Context, member *clusterclient.
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, grant.Cleanup{Namespace: r.ClusterNamespace}.ReleaseShared(ctx, member))...)
 }
 
 // preflight returns the identity of the member, or an error if the member already holds

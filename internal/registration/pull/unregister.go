@@ -78,8 +78,11 @@ func (u Unregister) Run(ctx context.Context) error {
 	if err := run.findCluster(ctx); err != nil {
 		return err
 	}
+	if err := run.readOwner(ctx); err != nil {
+		return err
+	}
 	if u.DryRun {
-		run.logPlan()
+		run.logPlan(ctx)
 		return nil
 	}
 	if err := run.removeFromKarmada(ctx); err != nil {
@@ -333,12 +336,11 @@ func (u *unregistration) cleanUpMember(ctx context.Context) error {
 		case *rbacv1.ClusterRole:
 			// deleteFromBinding deletes the role together with the last subject.
 		default:
-			errs = append(errs, u.member.Delete(ctx, object))
+			errs = append(errs, u.member.DeleteOwned(ctx, object))
 		}
 	}
 	errs = append(errs, u.newRegister().revokeMemberRole(ctx, u.member))
-	accounts := grant.Cleanup{Cluster: u.Name, Namespace: cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: u.Log}
-	errs = append(errs, accounts.Run(ctx, u.member))
+	errs = append(errs, u.accounts().Run(ctx, u.member))
 	if err := errors.Join(errs...); err != nil {
 		if u.Force {
 			u.logf("warning: %v", err)
@@ -347,6 +349,11 @@ func (u *unregistration) cleanUpMember(ctx context.Context) error {
 		return fmt.Errorf("%s was not cleaned up entirely: %w", u.member.Name, err)
 	}
 	return nil
+}
+
+// accounts returns the cleanup of the accounts of the control plane in the member.
+func (u *unregistration) accounts() grant.Cleanup {
+	return grant.Cleanup{Cluster: u.Name, Namespace: cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: u.Log}
 }
 
 // agentObjects returns the objects that register created in the member for the agent, in
@@ -365,17 +372,17 @@ func (u *unregistration) newRegister() Register {
 }
 
 // logPlan logs what a run without DryRun would delete.
-func (u *unregistration) logPlan() {
+func (u *unregistration) logPlan(ctx context.Context) {
 	if u.karmada != nil && u.cluster != nil {
 		u.logf("would delete %s with its Works in %s", u.karmada.Describe(u.cluster), u.karmada.Name)
 	}
 	if u.memberID == "" {
 		return
 	}
-	accounts := grant.Cleanup{Cluster: u.Name, Namespace: cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)}
-	for _, object := range append(u.agentObjects(), accounts.Objects()...) {
+	for _, object := range u.agentObjects() {
 		u.logf("would delete %s in %s", u.member.Describe(object), u.member.Name)
 	}
+	u.accounts().LogPlan(ctx, u.member)
 }
 
 func (u Unregister) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }

@@ -385,3 +385,39 @@ func TestFailedRegisterDeletesOnlyOwnCluster(t *testing.T) {
 		})
 	}
 }
+
+func TestUnregisterReadsOwner(t *testing.T) {
+	deployment := func(owner string) []client.Object {
+		annotations := map[string]string{clusterv1alpha1.ControlPlaneAnnotation: owner}
+		return []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: AgentName, Annotations: annotations}}}
+	}
+	const id = "5d0b5a4c-53a2-4c92-9d68-1d3a5a1f9e0b"
+	karmada := clusterclienttest.NewClient(t, "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: id}})
+	tests := map[string]struct {
+		karmada   *clusterclient.Client
+		objects   []client.Object
+		want, err string
+	}{
+		"the agent of this control plane":              {karmada: karmada, objects: deployment(id), want: id},
+		"an agent of an earlier version":               {karmada: karmada, objects: deployment(""), want: id},
+		"no agent":                                     {karmada: karmada, want: id},
+		"the control plane does not answer":            {objects: deployment("other"), want: "other"},
+		"the control plane does not show its identity": {karmada: clusterclienttest.NewClient(t, ""), objects: deployment("other"), want: "other"},
+		"the agent of another control plane": {
+			karmada: karmada, objects: deployment("other"), want: id,
+			err: "the agent in it (https://it) belongs to the control plane with ID other, not to the one with ID " + id,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := &unregistration{
+				Unregister: Unregister{Name: "east", Namespace: "agents", AgentName: AgentName, Wait: time.Minute},
+				member:     clusterclienttest.NewClient(t, "", test.objects...), memberID: "member", karmada: test.karmada,
+			}
+			err := u.readOwner(t.Context())
+			if u.member.Owner != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("got %q and %v, want %q and %q", u.member.Owner, err, test.want, test.err)
+			}
+		})
+	}
+}

@@ -120,6 +120,12 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	if err != nil {
 		return nil, err
 	}
+	if err := member.ReadOwner(ctx, karmada); err != nil {
+		return nil, err
+	}
+	if member.Owner == id {
+		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.Name, member.Host)
+	}
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
 		return nil, err
@@ -130,13 +136,9 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	if err := j.checkNameUnusedByAgent(ctx, karmada); err != nil {
 		return nil, err
 	}
-	if err := j.newGrant(member, j.ClusterNamespace).CheckMemberRole(ctx); err != nil {
+	accounts := j.newGrant(member, j.ClusterNamespace)
+	if err := errors.Join(accounts.CheckOwner(ctx), accounts.CheckMemberRole(ctx)); err != nil {
 		return nil, err
-	}
-	// Without the right to read the identity of the control plane, continue, because this check
-	// only detects a wrong kubeconfig.
-	if karmadaID, err := karmada.ID(ctx); err == nil && karmadaID == id {
-		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.Name, member.Host)
 	}
 	wanted := j.newCluster(id)
 	if errs := domaincluster.Validate(wanted); len(errs) > 0 {

@@ -200,7 +200,7 @@ func TestUnjoinRejectsWrongMember(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		unjoin := Unjoin{Name: "east", Force: force, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
 		same, another, withoutID := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push), clusterclienttest.NewCluster("east", "another", clusterv1alpha1.Push), clusterclienttest.NewCluster("east", "", clusterv1alpha1.Push)
-		if opened, err := unjoin.openMember(t.Context(), nil, &same); err != nil || opened == nil {
+		if opened, err := unjoin.openMember(t.Context(), clusterclienttest.NewClient(t, ""), &same); err != nil || opened == nil {
 			t.Errorf("the same cluster: %v", err)
 		}
 		for want, cluster := range map[string]*clusterv1alpha1.Cluster{

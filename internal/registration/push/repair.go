@@ -43,7 +43,7 @@ func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client,
 	j.logf("Cluster %q is this cluster, but its credentials do not work:\n- %s", j.Name, strings.Join(found.causes, "\n- "))
 	j.MemberRole = cmp.Or(j.MemberRole, registered.Existing.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	accounts := j.newGrant(member, found.credentials.Namespace)
-	if err := accounts.CheckMemberRole(ctx); err != nil {
+	if err := errors.Join(accounts.CheckOwner(ctx), accounts.CheckMemberRole(ctx)); err != nil {
 		return err
 	}
 	if err := accounts.DeleteRejectedTokens(ctx, found.reissue); err != nil {

@@ -73,7 +73,7 @@ func (u Unjoin) Run(ctx context.Context) error {
 // nil.
 func (u Unjoin) removeCluster(ctx context.Context, karmada, member *clusterclient.Client, found *clusterv1alpha1.Cluster) error {
 	if u.DryRun {
-		u.logPlan(karmada, member, found)
+		u.logPlan(ctx, karmada, member, found)
 		return nil
 	}
 	// The member is cleaned up last, because the control plane needs the credentials in the member
@@ -147,9 +147,14 @@ func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, f
 	case err != nil:
 		return nil, fmt.Errorf("%w\nTo unjoin a cluster that no longer exists, leave out its kubeconfig, or repeat with --force", err)
 	case found == nil:
-		return member, u.checkNotRegistered(ctx, karmada, member, actual)
+		err = u.checkNotRegistered(ctx, karmada, member, actual)
+	default:
+		err = registration.CheckMemberIdentity(member.Name, member.Host, actual, found)
 	}
-	return member, registration.CheckMemberIdentity(member.Name, member.Host, actual, found)
+	if err != nil {
+		return nil, err
+	}
+	return member, member.ReadOwner(ctx, karmada)
 }
 
 // checkNotRegistered returns an error if the member is registered under another name. Unjoin calls
@@ -199,7 +204,7 @@ func isOrphanedSecret(secret client.Object) bool {
 }
 
 // logPlan logs what a run without DryRun would delete.
-func (u Unjoin) logPlan(karmada, member *clusterclient.Client, found *clusterv1alpha1.Cluster) {
+func (u Unjoin) logPlan(ctx context.Context, karmada, member *clusterclient.Client, found *clusterv1alpha1.Cluster) {
 	if found != nil {
 		u.logf("would delete %s in %s", karmada.Describe(found), karmada.Name)
 	}
@@ -207,9 +212,7 @@ func (u Unjoin) logPlan(karmada, member *clusterclient.Client, found *clusterv1a
 		u.logRemainingObjects(karmada)
 		return
 	}
-	for _, object := range u.memberCleanup().Objects() {
-		u.logf("would delete %s in %s", member.Describe(object), member.Name)
-	}
+	u.memberCleanup().LogPlan(ctx, member)
 }
 
 // logRemainingObjects logs the objects that stay in a member that is not cleaned up, and logs the
