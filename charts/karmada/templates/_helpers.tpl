@@ -131,6 +131,22 @@ Arguments: arguments (list), extra (list).
 {{- end }}
 {{- end }}
 
+{{/* The maximum size of the data of etcd in bytes. 0 is the default of etcd itself. Argument: etcd. */}}
+{{- define "karmada.etcdQuota" -}}
+{{- $quota := "8589934592" -}}
+{{- range .extraArgs }}{{ if hasPrefix "--quota-backend-bytes=" . }}{{ $quota = trimPrefix "--quota-backend-bytes=" . }}{{ end }}{{ end -}}
+{{- ternary "2147483648" $quota (eq $quota "0") -}}
+{{- end }}
+
+{{/* The number of bytes of a quantity such as 10Gi. Argument: the quantity. */}}
+{{- define "karmada.bytes" -}}
+{{- $quantity := toString . -}}
+{{- $suffix := regexFind "[A-Za-z]*$" $quantity -}}
+{{- $factors := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 "Ei" 1152921504606846976 -}}
+{{- if not (hasKey $factors $suffix) }}{{ fail (printf "%q is not a size: use a quantity such as 10Gi" $quantity) }}{{ end -}}
+{{- mulf (trimSuffix $suffix $quantity | float64) (get $factors $suffix) -}}
+{{- end }}
+
 {{/* The argument --feature-gates of a map of gates, or an empty list. */}}
 {{- define "karmada.featureGates" -}}
 {{- $gates := list -}}

@@ -19,5 +19,35 @@ Checks of values that the schema cannot express. Each message names the value an
 {{- if and .Values.networkPolicies.enabled .Values.apiServer.hostNetwork }}
 {{- fail "networkPolicies.enabled: a NetworkPolicy cannot select the Pods of an API server in the network of the node: set apiServer.hostNetwork to false" }}
 {{- end }}
+{{- if eq .Values.etcd.mode "internal" }}
+{{- include "karmada.validateEtcd" . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+Members that are added to a running etcd by another number of replicas would start a cluster of their
+own: two of three could form an empty one. A full volume stops etcd.
+*/}}
+{{- define "karmada.validateEtcd" -}}
+{{- $etcd := include "karmada.component" (dict "root" . "values" .Values.etcd.internal) | fromJson }}
+{{- $wanted := int $etcd.replicaCount }}
+{{- $installed := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "karmada.name.etcd" .) }}
+{{- range dig "spec" "template" "spec" "containers" list $installed }}
+{{- range .command }}
+{{- if hasPrefix "--initial-cluster=" . }}
+{{- $members := len (splitList "," .) }}
+{{- if ne $members $wanted }}
+{{- fail (printf "etcd.internal.replicaCount is %d, and the installed etcd has %d: new members could form an empty cluster beside the one with your data. Keep %d, or restore a backup into a new installation with %d, as docs/high-availability.md describes" $wanted $members $members $wanted) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if eq $etcd.storageType "pvc" }}
+{{- $size := include "karmada.bytes" $etcd.pvc.size | float64 }}
+{{- $quota := include "karmada.etcdQuota" $etcd | float64 }}
+{{- if lt $size $quota }}
+{{- fail (printf "etcd.internal.pvc.size is %s (%.0f bytes), and etcd may use %.0f bytes (--quota-backend-bytes): it would fill the volume and stop. Set etcd.internal.pvc.size (karmadactl init: --etcd-pvc-size) to at least 10Gi, or a smaller quota with --quota-backend-bytes in etcd.internal.extraArgs (--etcd-extra-args)" $etcd.pvc.size $size $quota) }}
+{{- end }}
 {{- end }}
 {{- end }}

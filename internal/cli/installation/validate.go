@@ -97,7 +97,7 @@ func (e *etcdOptions) validate() error {
 			errs = append(errs, command.NewUsageError("--storage-classes-name is missing: the storage mode PVC needs a StorageClass"))
 		}
 		if _, err := resource.ParseQuantity(e.claimSize); err != nil {
-			errs = append(errs, command.NewUsageError("--etcd-pvc-size %q: it must be a quantity such as 5Gi", e.claimSize))
+			errs = append(errs, command.NewUsageError("--etcd-pvc-size %q: it must be a quantity such as 10Gi", e.claimSize))
 		}
 	default:
 		errs = append(errs, command.NewUsageError("--etcd-storage-mode %q: use emptyDir, hostPath or PVC", e.storageMode))

@@ -70,6 +70,14 @@ func TestPreflight(t *testing.T) {
 	}
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}}
 	defaultClass := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "default", Annotations: map[string]string{defaultClassAnnotation: "true"}}}
+	withMembers := func(count int) rendering.Values {
+		return rendering.Values{"etcd": rendering.Values{"internal": rendering.Values{"replicaCount": count}}}
+	}
+	etcdOf := func(members string) client.Object {
+		installed := &appsv1.StatefulSet{ObjectMeta: meta("etcd", nil)}
+		installed.Spec.Template.Spec.Containers = []corev1.Container{{Name: "etcd", Command: []string{"etcd", "--initial-cluster=" + members, "--initial-cluster-state=new"}}}
+		return installed
+	}
 	stored := func(version string) client.Object {
 		return hosted.NewSecret(namespace, "karmada-installation", map[string][]byte{versionKey: []byte(version), releaseKey: []byte("karmada")})
 	}
@@ -79,21 +87,26 @@ func TestPreflight(t *testing.T) {
 		existing  []client.Object
 		want      string
 	}{
-		"an empty host":                          {},
-		"an installation of this version":        {existing: []client.Object{stored("v1")}},
-		"an installation of another version":     {existing: []client.Object{stored("v0")}, want: "has version v0, and this program has version v1"},
-		"a control plane of Helm":                {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{"app.kubernetes.io/managed-by": "Helm"})}}, want: "another tool installed it (labels: app.kubernetes.io/managed-by=Helm)"},
-		"a control plane of another release":     {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingApp})}}, want: "nothing is changed"},
-		"an API server of the operator":          {existing: []client.Object{&appsv1.StatefulSet{ObjectMeta: meta("karmada-apiserver", nil)}}, want: "none of a known tool"},
-		"an installation that was interrupted":   {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.InstalledByLabel: Name})}}},
-		"rights that are missing":                {forbidden: []string{"secrets", "roles"}, want: "you lack rights in namespace karmada-system of the host cluster: get secrets, create secrets, patch secrets, get roles.rbac.authorization.k8s.io"},
-		"a node port that another Service has":   {values: withPort, existing: []client.Object{other}, want: "node port 32443 of the host cluster is used by Service web/shop: choose another port with --port"},
-		"the node port of an earlier run":        {values: withPort, existing: []client.Object{&corev1.Service{ObjectMeta: meta("karmada-apiserver", nil), Spec: other.Spec}}},
-		"a StorageClass that does not exist":     {values: withClass("fast"), existing: []client.Object{class}, want: "StorageClass fast does not exist in the host cluster: choose another with --storage-classes-name (existing: slow)"},
-		"a StorageClass that exists":             {values: withClass("slow"), existing: []client.Object{class}},
-		"no default StorageClass":                {values: withClass(""), existing: []client.Object{class}, want: "has no default StorageClass"},
-		"the default StorageClass":               {values: withClass(""), existing: []client.Object{class, defaultClass}},
-		"several problems are reported together": {values: withPort, forbidden: []string{"secrets"}, existing: []client.Object{other}, want: "\nnode port"},
+		"an empty host":                                {},
+		"an installation of this version":              {existing: []client.Object{stored("v1")}},
+		"an installation of another version":           {existing: []client.Object{stored("v0")}, want: "has version v0, and this program has version v1"},
+		"a control plane of Helm":                      {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{"app.kubernetes.io/managed-by": "Helm"})}}, want: "another tool installed it (labels: app.kubernetes.io/managed-by=Helm)"},
+		"a control plane of another release":           {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingApp})}}, want: "nothing is changed"},
+		"an API server of the operator":                {existing: []client.Object{&appsv1.StatefulSet{ObjectMeta: meta("karmada-apiserver", nil)}}, want: "none of a known tool"},
+		"an installation that was interrupted":         {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.InstalledByLabel: Name})}}},
+		"rights that are missing":                      {forbidden: []string{"secrets", "roles"}, want: "you lack rights in namespace karmada-system of the host cluster: get secrets, create secrets, patch secrets, get roles.rbac.authorization.k8s.io"},
+		"a node port that another Service has":         {values: withPort, existing: []client.Object{other}, want: "node port 32443 of the host cluster is used by Service web/shop: choose another port with --port"},
+		"the node port of an earlier run":              {values: withPort, existing: []client.Object{&corev1.Service{ObjectMeta: meta("karmada-apiserver", nil), Spec: other.Spec}}},
+		"a StorageClass that does not exist":           {values: withClass("fast"), existing: []client.Object{class}, want: "StorageClass fast does not exist in the host cluster: choose another with --storage-classes-name (existing: slow)"},
+		"a StorageClass that exists":                   {values: withClass("slow"), existing: []client.Object{class}},
+		"no default StorageClass":                      {values: withClass(""), existing: []client.Object{class}, want: "has no default StorageClass"},
+		"the default StorageClass":                     {values: withClass(""), existing: []client.Object{class, defaultClass}},
+		"the number of etcd members of an earlier run": {values: withMembers(3), existing: []client.Object{etcdOf("a=1,b=2,c=3")}},
+		"more members than the installed etcd":         {values: withMembers(3), existing: []client.Object{etcdOf("a=1")}, want: "has 1 members, not 3: new members could form an empty cluster beside the one with your data; keep --etcd-replicas=1"},
+		"fewer members than the installed etcd":        {existing: []client.Object{etcdOf("a=1,b=2,c=3")}, want: "has 3 members, not 1"},
+		"another StatefulSet with the name etcd":       {existing: []client.Object{&appsv1.StatefulSet{ObjectMeta: meta("etcd", nil)}}},
+		"a value that the chart rejects":               {values: rendering.Values{"etcd": rendering.Values{"internal": rendering.Values{"storageType": "pvc", "pvc": rendering.Values{"size": "1Gi"}}}}, existing: []client.Object{defaultClass}, want: "(karmadactl init: --etcd-pvc-size)"},
+		"several problems are reported together":       {values: withPort, forbidden: []string{"secrets"}, existing: []client.Object{other}, want: "\nnode port"},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {

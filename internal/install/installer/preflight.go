@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,7 +22,7 @@ func (i *Installer) preflight(ctx context.Context) (err error) {
 	if i.stored, err = readStored(ctx, i.host, i.Namespace, i.Release); err != nil {
 		return err
 	}
-	checks := []func(context.Context) error{i.checkRights, i.checkExisting, i.checkNodePort, i.checkStorageClass}
+	checks := []func(context.Context) error{i.checkValues, i.checkRights, i.checkExisting, i.checkNodePort, i.checkStorageClass, i.checkEtcdMembers}
 	var errs []error
 	for _, check := range checks {
 		errs = append(errs, check(ctx))
@@ -162,4 +163,44 @@ func (i *Installer) checkStorageClass(ctx context.Context) error {
 		return fmt.Errorf("%s has no default StorageClass for the data of etcd: choose one with --storage-classes-name (existing: %s)", hostName, strings.Join(names, ", "))
 	}
 	return fmt.Errorf("StorageClass %s does not exist in %s: choose another with --storage-classes-name (existing: %s)", i.settings.storageClass, hostName, strings.Join(names, ", "))
+}
+
+// checkValues returns an error if the chart rejects the values.
+func (i *Installer) checkValues(context.Context) error {
+	_, err := i.Installation.Host()
+	return err
+}
+
+// checkEtcdMembers returns an error if the number of members of the installed etcd would change.
+func (i *Installer) checkEtcdMembers(ctx context.Context) error {
+	if i.settings.spec.EtcdReplicas == 0 {
+		return nil // an external etcd
+	}
+	installed := &appsv1.StatefulSet{}
+	err := i.host.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: etcd}, installed)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading StatefulSet %s/%s of %s: %w", i.Namespace, etcd, hostName, err)
+	}
+	members, wanted := etcdMembers(installed.Spec.Template.Spec), i.settings.spec.EtcdReplicas
+	if members == 0 || members == wanted {
+		return nil
+	}
+	return fmt.Errorf("the installed etcd in namespace %s of %s has %d members, not %d: new members could form an empty cluster beside the one with your data; keep --etcd-replicas=%d, or restore a backup into a new installation with --etcd-replicas=%d, as docs/high-availability.md describes; nothing is changed",
+		i.Namespace, hostName, members, wanted, members, wanted)
+}
+
+// etcdMembers returns the number of members with which a Pod of etcd was created, or 0 if it is
+// unknown. The number of replicas can differ, because a restore scales etcd to 0.
+func etcdMembers(pod corev1.PodSpec) int {
+	for _, container := range pod.Containers {
+		for _, argument := range slices.Concat(container.Command, container.Args) {
+			if members, ok := strings.CutPrefix(argument, "--initial-cluster="); ok {
+				return len(strings.Split(members, ","))
+			}
+		}
+	}
+	return 0
 }

@@ -1,6 +1,7 @@
 package rendering_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,16 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 
 	"karmada.io/karmada/internal/install/rendering"
 )
@@ -37,6 +48,11 @@ func TestLintFindsNothing(t *testing.T) {
 
 // renderByHelm returns the files that the command helm template renders from the directory of the chart.
 func renderByHelm(release string, values rendering.Values) (map[string]string, error) {
+	return renderInHost(release, values)
+}
+
+// renderInHost renders the chart for a host that has the given objects.
+func renderInHost(release string, values rendering.Values, installed ...runtime.Object) (map[string]string, error) {
 	loaded, err := loader.Load(chartDir)
 	if err != nil {
 		return nil, err
@@ -47,7 +63,55 @@ func renderByHelm(release string, values rendering.Values) (map[string]string, e
 	if err != nil {
 		return nil, err
 	}
-	return engine.Render(loaded, complete)
+	return engine.RenderWithClientProvider(loaded, complete, hostObjects{dynamicfake.NewSimpleDynamicClient(scheme.Scheme, installed...)})
+}
+
+// hostObjects gives the templates access to the objects of a host.
+type hostObjects struct{ api dynamic.Interface }
+
+func (h hostObjects) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(apiVersion, kind))
+	return h.api.Resource(resource), true, nil
+}
+
+func TestNumberOfEtcdMembersCannotChange(t *testing.T) {
+	installed := func(members int) runtime.Object {
+		names := make([]string, members)
+		for i := range names {
+			names[i] = fmt.Sprintf("etcd-%d=https://etcd-%d.etcd:2380", i, i)
+		}
+		stored := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "etcd"}}
+		// A restore scales etcd to 0.
+		stored.Spec.Replicas = ptr.To[int32](0)
+		stored.Spec.Template.Spec.Containers = []corev1.Container{{Name: "etcd", Command: []string{"etcd", "--initial-cluster=" + strings.Join(names, ",")}}}
+		return stored
+	}
+	replicas := func(count int) rendering.Values {
+		return rendering.Values{"etcd": rendering.Values{"internal": rendering.Values{"replicaCount": count, "storageType": "pvc"}}}
+	}
+	tests := map[string]struct {
+		installed []runtime.Object
+		values    rendering.Values
+		want      string
+	}{
+		"a new installation":       {nil, replicas(3), ""},
+		"the same number":          {[]runtime.Object{installed(3)}, replicas(3), ""},
+		"one member becomes three": {[]runtime.Object{installed(1)}, replicas(3), "etcd.internal.replicaCount is 3, and the installed etcd has 1: new members could form an empty cluster"},
+		"three members become one": {[]runtime.Object{installed(3)}, replicas(1), "etcd.internal.replicaCount is 1, and the installed etcd has 3"},
+		"an external etcd": {
+			[]runtime.Object{installed(1)}, rendering.Values{"etcd": rendering.Values{"mode": "external", "external": rendering.Values{
+				"servers": "https://etcd", "certs": rendering.Values{"caCrt": "a", "crt": "b", "key": "c"},
+			}}}, "",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := renderInHost("karmada", test.values, test.installed...)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
 }
 
 // TestNotesNameEverythingAUserNeeds renders the text that Helm prints after an installation.

@@ -100,6 +100,16 @@ func TestInvalidValuesAreReported(t *testing.T) {
 		"custom certificates that are missing": {
 			rendering.Values{"certs": rendering.Values{"mode": "custom"}}, "certs.custom.caCrt is missing: certs.mode is custom",
 		},
+		"a volume that is smaller than the quota of etcd": {
+			etcdVolume("8G"), "etcd.internal.pvc.size is 8G (8000000000 bytes), and etcd may use 8589934592 bytes",
+		},
+		"a volume that is smaller than the quota in the arguments of etcd": {
+			etcdVolume("10Gi", "--quota-backend-bytes=10737418241"), "etcd.internal.pvc.size is 10Gi (10737418240 bytes), and etcd may use 10737418241 bytes",
+		},
+		"a volume that is smaller than the default quota of etcd itself": {
+			etcdVolume("1.5Gi", "--quota-backend-bytes=0"), "(1610612736 bytes), and etcd may use 2147483648 bytes",
+		},
+		"a size that is no quantity": {etcdVolume("10GB"), `"10GB" is not a size: use a quantity such as 10Gi`},
 		"an external etcd without servers": {
 			rendering.Values{"etcd": rendering.Values{"mode": "external"}}, "etcd.external.servers is missing: set it to the URLs of the external etcd",
 		},
@@ -125,5 +135,23 @@ func TestInvalidValuesAreReported(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// etcdVolume returns values with the size of the volume of etcd and its further arguments.
+func etcdVolume(size string, arguments ...any) rendering.Values {
+	return rendering.Values{"etcd": rendering.Values{"internal": rendering.Values{
+		"storageType": "pvc", "pvc": rendering.Values{"size": size}, "extraArgs": arguments,
+	}}}
+}
+
+func TestVolumeOfEtcdHoldsItsQuota(t *testing.T) {
+	for _, values := range []rendering.Values{
+		etcdVolume("8Gi"), etcdVolume("8192Mi"), etcdVolume("1e10"), etcdVolume("10000000000"), etcdVolume("1Ti"),
+		etcdVolume("5Gi", "--quota-backend-bytes=4294967296"), etcdVolume("2Gi", "--quota-backend-bytes=0"),
+	} {
+		if _, err := (rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: values}).Host(); err != nil {
+			t.Errorf("%v: %v", values, err)
+		}
 	}
 }
