@@ -117,6 +117,7 @@ func (h *helmPlane) uninstall(release string) error {
 // values returns the values of the release of the control plane, with more values for one test.
 func (h *helmPlane) values(more helmValues) helmValues {
 	values := helmValues{
+		"global":    helmValues{"imageRegistry": "localhost"},
 		"apiServer": helmValues{"serviceType": "NodePort", "nodePort": int64(h.port), "externalURL": fmt.Sprintf("https://127.0.0.1:%d", h.port)},
 		"etcd":      helmValues{"internal": helmValues{"hostPath": "/var/lib/" + h.namespace}},
 	}
@@ -257,6 +258,7 @@ func (h *helmPlane) checkComponents(t *testing.T) {
 	}
 	before := h.states(t)
 	h.install(t, addonsRelease, helmValues{
+		"global":      helmValues{"imageRegistry": "localhost"},
 		"installMode": "component", "components": []any{"descheduler", "schedulerEstimator"},
 		"schedulerEstimator": helmValues{"memberClusters": []any{helmValues{"clusterName": h.namespace, "kubeconfig": string(kubeconfig)}}},
 	})
@@ -280,7 +282,7 @@ func (h *helmPlane) checkAgent(t *testing.T) {
 		_ = h.host.Delete(context.WithoutCancel(t.Context()), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	})
 	cluster, user := config.Clusters["karmada-apiserver"], config.AuthInfos["karmada-admin"]
-	h.install(t, agentRelease, helmValues{"installMode": "agent", "agent": helmValues{
+	h.install(t, agentRelease, helmValues{"installMode": "agent", "global": helmValues{"imageRegistry": "localhost"}, "agent": helmValues{
 		"clusterName": name, "clusterEndpoint": "https://" + name, "extraArgs": []any{"--cluster-namespace=" + name},
 		"kubeconfig": helmValues{
 			"server": cluster.Server, "caCrt": string(cluster.CertificateAuthorityData), "crt": string(user.ClientCertificateData), "key": string(user.ClientKeyData),

@@ -56,7 +56,7 @@ func (h *hostedPlane) karmadactl(ctx context.Context, args ...string) commandRes
 }
 
 func (h *hostedPlane) init(ctx context.Context, args ...string) commandResult {
-	return h.karmadactl(ctx, append([]string{"init", "--port", strconv.Itoa(h.port), "--karmada-data", h.dir, "--karmada-pki", filepath.Join(h.dir, "pki"), "--etcd-data", "/var/lib/" + h.namespace}, args...)...)
+	return h.karmadactl(ctx, append([]string{"init", "--private-image-registry", "localhost/karmada", "--port", strconv.Itoa(h.port), "--karmada-data", h.dir, "--karmada-pki", filepath.Join(h.dir, "pki"), "--etcd-data", "/var/lib/" + h.namespace}, args...)...)
 }
 
 // hostObjects returns the versions of the objects of the control plane in the host, by kind and name.

@@ -86,7 +86,7 @@ func (j *journey) atHost(ctx context.Context, args ...string) (string, error) {
 }
 
 func (j *journey) init(ctx context.Context) (string, error) {
-	return j.atHost(ctx, "init", "--karmada-data", j.data, "--karmada-pki", filepath.Join(j.data, "pki"))
+	return j.atHost(ctx, "init", "--private-image-registry=localhost/karmada", "--karmada-data", j.data, "--karmada-pki", filepath.Join(j.data, "pki"))
 }
 
 func (j *journey) karmadaConfig() string { return filepath.Join(j.data, "karmada-apiserver.config") }

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	repository = "docker.io/karmada/karmada"
+	repository = "localhost/karmada/karmada"
 	source     = "https://github.com/karmada-io/karmada"
 	// defaultPath makes the programs available by their names.
 	defaultPath = "/bin"

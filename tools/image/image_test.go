@@ -146,7 +146,7 @@ func layerEntries(t *testing.T, image v1.Image) map[string]*tar.Header {
 func TestArchiveNamesItsImage(t *testing.T) {
 	dir, _ := writeFake(t, time.Unix(1700000000, 0).UTC())
 	archive := read(t, filepath.Join(dir, "karmada-v1.2.3-linux-arm64.tar"))
-	for _, want := range []string{`"io.containerd.image.name": "docker.io/karmada/karmada:v1.2.3"`, `"imageLayoutVersion"`, `"architecture": "arm64"`} {
+	for _, want := range []string{`"io.containerd.image.name": "localhost/karmada/karmada:v1.2.3"`, `"imageLayoutVersion"`, `"architecture": "arm64"`} {
 		if !strings.Contains(archive, want) {
 			t.Errorf("the archive does not contain %s", want)
 		}

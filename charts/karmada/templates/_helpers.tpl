@@ -105,6 +105,9 @@ Arguments: root, name, and optionally component (its values) and more (more labe
 {{- define "karmada.image" -}}
 {{- $tag := .image.tag | default .root.Values.karmadaImageVersion | default .root.Chart.AppVersion | required "karmadaImageVersion is missing: set it to the tag of the image, because this chart does not belong to a release" -}}
 {{- $registry := .root.Values.global.imageRegistry | default .image.registry -}}
+{{- if and (eq $registry "") (eq .image.repository "karmada/karmada") }}
+{{- fail "no registry of the image is configured, and there is no public image: build the image, mirror it to a registry or load it into the nodes, as docs/image.md describes, and set global.imageRegistry or componentDefaults.image.registry (karmadactl: --private-image-registry)" }}
+{{- end }}
 {{- $repository := ternary (printf "%s/%s" $registry .image.repository) .image.repository (ne $registry "") -}}
 {{- if hasPrefix "sha256:" $tag -}}
 {{ $repository }}@{{ $tag }}

@@ -83,7 +83,7 @@ func TestImages(t *testing.T) {
 		args []string
 		want string
 	}{
-		"the default image":             {nil, "docker.io/karmada/" + release},
+		"the default image":             {nil, "localhost/karmada/" + release},
 		"another registry":              {[]string{"--private-image-registry=registry:5000/k"}, "registry:5000/k/" + release},
 		"an image":                      {[]string{"--karmada-scheduler-estimator-image=e:v2"}, "e:v2"},
 		"an image and another registry": {[]string{"--karmada-scheduler-estimator-image=e:v2", "--private-image-registry=r"}, "e:v2"},

@@ -28,10 +28,12 @@ func (s *session) renderAddonWith(ctx context.Context, key string, given, others
 	if err != nil {
 		return nil, err
 	}
-	all := rendering.Merge(values{
+	// An addon in a simulated cluster needs no image, so the image has a default.
+	all := rendering.Merge(rendering.LocalImage(), values{
 		"naming": values{"configPerComponent": true},
 		"global": values{"commonLabels": values{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingApp}},
-	}, stored)
+	})
+	all = rendering.Merge(all, stored)
 	all = rendering.Merge(all, others)
 	all = rendering.Merge(all, values{"installMode": "component", "components": []any{key}, key: given})
 	installation := rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.namespace, Version: version.Get().GitVersion, Values: all}

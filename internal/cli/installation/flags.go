@@ -100,7 +100,7 @@ func (o *initOptions) addImageFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.images.pullPolicy, "image-pull-policy", defaultPullPolicy, "when images are pulled: Always, IfNotPresent or Never")
 	flags.StringSliceVar(&o.images.pullSecrets, "image-pull-secrets", nil, "Secrets with credentials of registries, in the namespace")
-	flags.StringVar(&o.images.registry, "private-image-registry", "", "registry of the image of Karmada, which contains all programs")
+	flags.StringVar(&o.images.registry, "private-image-registry", "", "registry to which you mirrored the image of Karmada, which contains all programs; localhost/karmada for an image that was loaded into the nodes")
 	flags.StringVar(&o.images.kubeRegistry, "kube-image-registry", "", "registry of upstream images of etcd, kube-apiserver and kube-controller-manager; if empty, the image of Karmada runs them")
 	flags.StringVar(&o.images.mirrorCountry, "kube-image-mirror-country", "", "country of a mirror of upstream images: cn or global")
 	flags.StringVar(&o.images.kubeTag, "kube-image-tag", "", "tag of upstream images of Kubernetes; a tag alone selects the images of registry.k8s.io")

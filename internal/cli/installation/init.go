@@ -35,20 +35,20 @@ func NewInit(program *command.Program) *cobra.Command {
 The command can be run again: it changes what differs from the flags, and nothing
 else. After a failure, the next run continues. The certificates are renewed by the
 host before they expire. The command needs no network besides the host, which pulls
-one image with all programs.`,
+one image with all programs. There is no public image: build it and mirror it first.`,
 		Example: program.Examples(`
 			# Install a control plane on the cluster of the current context
-			{{program}} init
+			{{program}} init --private-image-registry=registry.example.com/karmada
 
 			# Show what a second run with another number of replicas would change
-			{{program}} init --karmada-apiserver-replicas=3 --dry-run
+			{{program}} init --private-image-registry=registry.example.com/karmada --karmada-apiserver-replicas=3 --dry-run
 
 			# Install three replicas, with the data of etcd in volumes
-			{{program}} init --etcd-replicas=3 --etcd-storage-mode=PVC --storage-classes-name=fast \
+			{{program}} init --private-image-registry=registry.example.com/karmada --etcd-replicas=3 --etcd-storage-mode=PVC --storage-classes-name=fast \
 			  --karmada-apiserver-replicas=3 --karmada-aggregated-apiserver-replicas=3 --karmada-webhook-replicas=3 \
 			  --karmada-scheduler-replicas=3 --karmada-controller-manager-replicas=3 --karmada-kube-controller-manager-replicas=3
 
-			# Take the image from another registry, and all settings from a file
+			# Take all settings from a file
 			{{program}} init --private-image-registry=registry.example.com/karmada --config=init.yaml`),
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -22,7 +22,7 @@ func parseInit(t testing.TB, args ...string) *initOptions {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	o, cmd := &initOptions{}, &cobra.Command{}
 	o.addFlags(&command.Program{IOStreams: streams}, cmd)
-	if err := cmd.ParseFlags(args); err != nil {
+	if err := cmd.ParseFlags(append([]string{"--private-image-registry=registry.example.com"}, args...)); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -62,7 +62,7 @@ func TestFlagsReachTheObjects(t *testing.T) {
 		"the default node port":             {nil, "Service karmada-apiserver", "spec.ports.0.nodePort", int64(32443)},
 		"the replicas of a component":       {[]string{"--karmada-scheduler-replicas=3"}, "Deployment karmada-scheduler", "spec.replicas", int64(3)},
 		"the priority class of a component": {[]string{"--karmada-webhook-priority-class=high"}, "Deployment karmada-webhook", "spec.template.spec.priorityClassName", "high"},
-		"one image for all programs":        {nil, "Deployment karmada-apiserver", "spec.template.spec.containers.0.image", "docker.io/karmada/karmada:" + release},
+		"one image for all programs":        {nil, "Deployment karmada-apiserver", "spec.template.spec.containers.0.image", "registry.example.com/karmada:" + release},
 		"a private registry":                {[]string{"--private-image-registry=registry:5000/k"}, "StatefulSet etcd", "spec.template.spec.containers.0.image", "registry:5000/k/karmada:" + release},
 		"an image of its own":               {[]string{"--karmada-webhook-image=registry:5000/webhook:v2"}, "Deployment karmada-webhook", "spec.template.spec.containers.0.image", "registry:5000/webhook:v2"},
 		"an image with a digest":            {[]string{"--karmada-webhook-image=webhook@sha256:abc"}, "Deployment karmada-webhook", "spec.template.spec.containers.0.image", "webhook@sha256:abc"},

@@ -84,9 +84,13 @@ func exampleManifests(installation rendering.Installation, server string) (map[s
 			"memberClusters": []any{values{"clusterName": "member-cluster-name", "kubeconfig": kubeconfig}},
 		}},
 	}
+	images := rendering.LocalImage()
+	if defaults, ok := installation.Values["componentDefaults"]; ok {
+		images = values{"componentDefaults": defaults}
+	}
 	files := map[string][]byte{}
 	for name, over := range rows {
-		installation.Values = over
+		installation.Values = rendering.Merge(images, over)
 		objects, err := installation.Host()
 		if err != nil {
 			return nil, fmt.Errorf("rendering the example %s: %w", name, err)

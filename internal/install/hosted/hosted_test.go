@@ -215,3 +215,37 @@ func mustWorkload(t *testing.T, key client.ObjectKey) client.Object {
 	}
 	return workload
 }
+
+func TestMissingImageEndsWait(t *testing.T) {
+	labels := map[string]string{"app": "program"}
+	workload := func() *appsv1.Deployment {
+		return &appsv1.Deployment{
+			TypeMeta: metav1.TypeMeta{Kind: deploymentKind}, ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "program"},
+			Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		}
+	}
+	pod := func(created time.Time) *corev1.Pod {
+		waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "program-1", Labels: labels, CreationTimestamp: metav1.NewTime(created)},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "mirror/karmada:v1"}}},
+			Status:     corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: waiting}}},
+		}
+	}
+	tests := map[string]struct {
+		created time.Time
+		want    string
+	}{
+		"a new Pod ends the wait at once":                      {time.Now().Add(time.Minute), "container c cannot get image mirror/karmada:v1: build the image and mirror it"},
+		"a Pod of an earlier run may get its image in the end": {time.Now().Add(-time.Minute), "is not ready after 10ms: Pod program-1: ImagePullBackOff"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			host := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(workload(), pod(test.created)).Build()
+			err := AwaitReady(t.Context(), host, workload(), 10*time.Millisecond)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}

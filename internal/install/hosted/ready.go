@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -94,12 +95,15 @@ func wantedReplicas(replicas *int32) int32 {
 
 // AwaitReady reads a Deployment or StatefulSet until it is rolled out; see NewWorkload. After the
 // timeout, it returns a NotReadyError that names each Pod which is not ready. A timeout of 0 means
-// no time limit.
+// no time limit. It returns a MissingImageError as soon as a new Pod cannot get its image.
 func AwaitReady(ctx context.Context, host client.Client, workload client.Object, timeout time.Duration) error {
-	name, lastErr := Describe(workload), error(nil)
+	name, lastErr, began := Describe(workload), error(nil), time.Now()
 	poll := func(ctx context.Context) (bool, error) {
 		lastErr = host.Get(ctx, client.ObjectKeyFromObject(workload), workload)
-		return lastErr == nil && readRollout(workload).done, nil
+		if lastErr != nil || readRollout(workload).done {
+			return lastErr == nil, nil
+		}
+		return false, checkImages(ctx, host, workload, began)
 	}
 	var err error
 	if timeout == 0 {
@@ -109,14 +113,39 @@ func AwaitReady(ctx context.Context, host client.Client, workload client.Object,
 	}
 	state := readRollout(workload)
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || errors.As(err, new(*MissingImageError)):
+		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("waiting for %s: %w", name, ctx.Err())
 	case state.selector == nil:
 		return fmt.Errorf("reading %s: %w", name, lastErr)
 	}
 	return &NotReadyError{Workload: name, Timeout: timeout, Reason: describePods(ctx, host, workload, state)}
+}
+
+// MissingImageError means that the nodes cannot get the image of a workload.
+type MissingImageError struct{ Workload, Cause string }
+
+// Error implements error.
+func (m *MissingImageError) Error() string {
+	return fmt.Sprintf("%s: %s: build the image and mirror it to a registry that the nodes reach, or load it into the nodes, as docs/image.md describes, and name the registry with --private-image-registry", m.Workload, m.Cause)
+}
+
+// checkImages returns a MissingImageError if a Pod of the workload that is younger than began cannot
+// get its image. An older Pod may be one of an earlier run, after which the image was mirrored.
+func checkImages(ctx context.Context, host client.Client, workload client.Object, began time.Time) error {
+	pods, err := ListPods(ctx, host, workload.GetNamespace(), readRollout(workload).selector.MatchLabels)
+	if err != nil {
+		return nil //nolint:nilerr // the wait for the workload continues
+	}
+	for i := range pods {
+		failure, failed := podfailure.MostCommon(pods[i : i+1])
+		// Times of creation have no fractions of a second.
+		if failed && failure.Reason == podfailure.ImagePullBackOff && !pods[i].CreationTimestamp.Time.Before(began.Truncate(time.Second)) {
+			return &MissingImageError{Workload: Describe(workload), Cause: failure.Message}
+		}
+	}
+	return nil
 }
 
 // describePods returns the reasons why Pods of a workload are not ready.

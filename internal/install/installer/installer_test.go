@@ -35,7 +35,7 @@ var testTime = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 // not write.
 func newTestInstaller(t *testing.T, values rendering.Values, forbidden []string, existing ...client.Object) (*Installer, *[]string) {
 	t.Helper()
-	installation := rendering.Installation{Release: "karmada", Namespace: namespace, Version: "v1", Values: values}
+	installation := rendering.Installation{Release: "karmada", Namespace: namespace, Version: "v1", Values: rendering.Merge(rendering.LocalImage(), values)}
 	settings, err := readSettings(installation)
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +105,7 @@ func TestPreflight(t *testing.T) {
 		"more members than the installed etcd":         {values: withMembers(3), existing: []client.Object{etcdOf("a=1")}, want: "has 1 members, not 3: new members could form an empty cluster beside the one with your data; keep --etcd-replicas=1"},
 		"fewer members than the installed etcd":        {existing: []client.Object{etcdOf("a=1,b=2,c=3")}, want: "has 3 members, not 1"},
 		"another StatefulSet with the name etcd":       {existing: []client.Object{&appsv1.StatefulSet{ObjectMeta: meta("etcd", nil)}}},
+		"no registry of the image":                     {values: rendering.Values{"componentDefaults": rendering.Values{"image": rendering.Values{"registry": "", "repository": "karmada/karmada"}}}, want: "build the image, mirror it to a registry"},
 		"a value that the chart rejects":               {values: rendering.Values{"etcd": rendering.Values{"internal": rendering.Values{"storageType": "pvc", "pvc": rendering.Values{"size": "1Gi"}}}}, existing: []client.Object{defaultClass}, want: "(karmadactl init: --etcd-pvc-size)"},
 		"several problems are reported together":       {values: withPort, forbidden: []string{"secrets"}, existing: []client.Object{other}, want: "\nnode port"},
 	}
@@ -254,7 +255,7 @@ func TestObsoleteObjectsAreDeleted(t *testing.T) {
 	if i.written != 0 {
 		t.Errorf("%d objects are written again", i.written)
 	}
-	i.Values = nil
+	i.Values = rendering.LocalImage()
 	run()
 	if err := i.host.Get(t.Context(), client.ObjectKeyFromObject(budget), budget); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the obsolete object exists: %v", err)

@@ -36,7 +36,7 @@ func TestLintFindsNothing(t *testing.T) {
 	}
 	for _, input := range inputs {
 		t.Run(filepath.Base(input), func(t *testing.T) {
-			values := rendering.Merge(rendering.Values{"karmadaImageVersion": "v1.2.3"}, readValues(t, input))
+			values := rendering.Merge(rendering.Merge(mirrored(), rendering.Values{"karmadaImageVersion": "v1.2.3"}), readValues(t, input))
 			for _, message := range lint.RunAll(chartDir, values, "karmada-system").Messages {
 				if message.Severity > support.InfoSev {
 					t.Error(message)
@@ -58,7 +58,7 @@ func renderInHost(release string, values rendering.Values, installed ...runtime.
 		return nil, err
 	}
 	options := common.ReleaseOptions{Name: release, Namespace: "karmada-system", Revision: 1, IsInstall: true}
-	values = rendering.Merge(rendering.Values{"karmadaImageVersion": "v1.2.3"}, values)
+	values = rendering.Merge(rendering.Merge(mirrored(), rendering.Values{"karmadaImageVersion": "v1.2.3"}), values)
 	complete, err := util.ToRenderValues(loaded, values, options, nil)
 	if err != nil {
 		return nil, err

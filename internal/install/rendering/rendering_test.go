@@ -26,7 +26,7 @@ func TestRenderingMatchesGoldenFiles(t *testing.T) {
 	for _, input := range inputs {
 		name := strings.TrimSuffix(filepath.Base(input), ".values.yaml")
 		t.Run(name, func(t *testing.T) {
-			installation := rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: readValues(t, input)}
+			installation := rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: rendering.Merge(mirrored(), readValues(t, input))}
 			host, err := installation.Host()
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +130,7 @@ func TestInvalidValuesAreReported(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: test.values}.Host()
+			_, err := rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: rendering.Merge(mirrored(), test.values)}.Host()
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -150,8 +150,47 @@ func TestVolumeOfEtcdHoldsItsQuota(t *testing.T) {
 		etcdVolume("8Gi"), etcdVolume("8192Mi"), etcdVolume("1e10"), etcdVolume("10000000000"), etcdVolume("1Ti"),
 		etcdVolume("5Gi", "--quota-backend-bytes=4294967296"), etcdVolume("2Gi", "--quota-backend-bytes=0"),
 	} {
-		if _, err := (rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: values}).Host(); err != nil {
+		if _, err := (rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: rendering.Merge(mirrored(), values)}).Host(); err != nil {
 			t.Errorf("%v: %v", values, err)
 		}
+	}
+}
+
+// mirrored returns values with the registry to which the image was mirrored.
+func mirrored() rendering.Values {
+	return rendering.Values{"componentDefaults": rendering.Values{"image": rendering.Values{"registry": "registry.example.com"}}}
+}
+
+func TestImageNeedsRegistry(t *testing.T) {
+	tests := map[string]struct {
+		values rendering.Values
+		image  string
+	}{
+		"no registry":         {},
+		"a mirror":            {values: mirrored(), image: "registry.example.com/karmada/karmada:v1.2.3"},
+		"a mirror for all":    {values: rendering.Values{"global": rendering.Values{"imageRegistry": "mirror"}}, image: "mirror/karmada/karmada:v1.2.3"},
+		"a repository alone":  {values: rendering.Values{"componentDefaults": rendering.Values{"image": rendering.Values{"repository": "mirror/all"}}}, image: "mirror/all:v1.2.3"},
+		"a single own image":  {values: rendering.Values{"scheduler": rendering.Values{"image": rendering.Values{"registry": "mirror"}}}},
+		"an empty repository": {values: rendering.Values{"scheduler": rendering.Values{"image": rendering.Values{"repository": "karmada/karmada"}}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, err := rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: test.values}.Host()
+			if test.image == "" {
+				if err == nil || !strings.Contains(err.Error(), "no registry of the image is configured, and there is no public image: build the image") {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range objects {
+				containers, found, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+				if err != nil || found && containers[0].(map[string]any)["image"] != test.image {
+					t.Errorf("%s %s: %v, %v", object.GetKind(), object.GetName(), containers, err)
+				}
+			}
+		})
 	}
 }

@@ -183,7 +183,7 @@ func checkScheduler(t *testing.T, scheduler *unstructured.Unstructured, tag, arg
 	}
 	containers, _, _ := unstructured.NestedSlice(scheduler.Object, "spec", "template", "spec", "containers")
 	container := containers[0].(map[string]any)
-	if got := container["image"]; got != "docker.io/karmada/karmada:"+tag {
+	if got := container["image"]; got != "registry.example.com/karmada/karmada:"+tag {
 		t.Errorf("the image is %q", got)
 	}
 	if !slices.Contains(container["command"].([]any), any("--key="+argument)) {

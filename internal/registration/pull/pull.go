@@ -48,9 +48,10 @@ const (
 	AgentName = "karmada-agent"
 )
 
-// DefaultAgentImage returns the image of all programs that has the version of this program.
+// DefaultAgentImage returns the name that the build gives to the image of all programs, with the
+// version of this program. Nodes have this image only after it was loaded into them.
 func DefaultAgentImage() string {
-	return "docker.io/karmada/karmada:" + version.Get().GitVersion
+	return "localhost/karmada/karmada:" + version.Get().GitVersion
 }
 
 // Register registers a cluster in pull mode. Its only credential is a bootstrap token.
