@@ -4,7 +4,7 @@ package v1alpha1
 // do there. join --member-role sets it; messages about missing rights refer to it.
 const MemberRoleAnnotation = "cluster.karmada.io/member-role"
 
-// ControlPlaneAnnotation, on an object in a member, names the control planes whose accounts need
+// ControlPlaneAnnotation on an object in a member names the control planes whose accounts need
 // the object: the UIDs of their Namespaces kube-system, sorted and separated by commas. A control
 // plane deletes the object only if the annotation names no other control plane. Objects of earlier
 // versions and of upstream have no such annotation.

@@ -99,9 +99,11 @@ func wantedReplicas(replicas *int32) int32 {
 func AwaitReady(ctx context.Context, host client.Client, workload client.Object, timeout time.Duration) error {
 	name, lastErr, began := Describe(workload), error(nil), time.Now()
 	poll := func(ctx context.Context) (bool, error) {
-		lastErr = host.Get(ctx, client.ObjectKeyFromObject(workload), workload)
-		if lastErr != nil || readRollout(workload).done {
-			return lastErr == nil, nil
+		if lastErr = host.Get(ctx, client.ObjectKeyFromObject(workload), workload); lastErr != nil {
+			return false, nil //nolint:nilerr // the wait continues
+		}
+		if readRollout(workload).done {
+			return true, nil
 		}
 		return false, checkImages(ctx, host, workload, began)
 	}
