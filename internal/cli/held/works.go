@@ -182,7 +182,7 @@ func newOutput(found []deletion, now time.Time) console.Output {
 	for i := range found {
 		one := &found[i]
 		table.Rows = append(table.Rows, []string{one.name(), one.Kind, one.Namespace, one.Name, one.Reason, duration.HumanDuration(now.Sub(one.Began))})
-		table.Names = append(table.Names, "works.work.karmada.io/"+one.Work)
+		table.Names = append(table.Names, fmt.Sprintf("%s/%s", workv1alpha1.Resource("works"), one.Work))
 	}
 	return table
 }

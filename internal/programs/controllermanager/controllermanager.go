@@ -46,7 +46,7 @@ type Options struct {
 // to a host.
 func Default(set *gates.Set) *Options {
 	o := &Options{
-		Shared: controllers.DefaultShared(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(), Evictions: DefaultEvictions(), Members: DefaultMembers(),
+		Shared: controllers.DefaultShared(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(), Evictions: DefaultEvictions(), Members: DefaultMembers(), Deletions: DefaultDeletions(),
 		ClusterStatus: ClusterStatus(clusterstatus.DefaultOptions()), Monitor: Monitor(clustermonitor.DefaultOptions()),
 		gates: set, ignored: programs.NewIgnoredFlags(programs.ControllerManager),
 	}

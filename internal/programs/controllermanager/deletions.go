@@ -25,6 +25,9 @@ type Deletions struct {
 	Budget map[string]int
 }
 
+// DefaultDeletions returns options without a deletion budget.
+func DefaultDeletions() Deletions { return Deletions{Budget: map[string]int{}} }
+
 // AddFlags implements programs.Options.
 func (d *Deletions) AddFlags(set *pflag.FlagSet) {
 	set.StringToIntVar(&d.Budget, "deletion-budget", d.Budget, fmt.Sprintf(
