@@ -44,7 +44,8 @@ type writtenImage struct {
 // write writes an archive for each platform, and a layout of all platforms, into a directory.
 // binaries has the path of the binary of each architecture.
 func (c content) write(platforms []v1.Platform, binaries map[string]string, out string) ([]writtenImage, error) {
-	if _, err := name.NewTag(c.reference(), name.StrictValidation); err != nil {
+	// This checks only the version. The library accepts the registry localhost only with a port.
+	if _, err := name.NewTag(c.reference(), name.WeakValidation); err != nil {
 		return nil, fmt.Errorf("the version %q: %w", c.version, err)
 	}
 	work, err := os.MkdirTemp("", "karmada-image-")
