@@ -306,7 +306,7 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	if err := f.store.Update(t.Context(), leaving); err != nil {
 		t.Fatal(err)
 	}
-	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1, departed from m1" {
+	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
 		t.Errorf("requeue after %s; %s", requeueAfter, f.describeState())
 	}
 }
