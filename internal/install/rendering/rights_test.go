@@ -16,10 +16,12 @@ import (
 // TestJobsChangeOnlyObjectsOfTheInstallation checks that the Roles of Jobs, such as the Job that renews
 // certificates, name all objects that the Jobs change, and only workloads that the chart renders.
 func TestJobsChangeOnlyObjectsOfTheInstallation(t *testing.T) {
-	builtIn := rendering.Values{"apiServer": rendering.Values{"program": "karmada-apiserver"}, "components": []any{"search"}}
+	external := readValues(t, filepath.Join("testdata", "external-etcd.values.yaml"))
+	external["componentDefaults"] = mirrored()["componentDefaults"]
+	builtIn := rendering.Values{"apiServer": rendering.Values{"program": "karmada-apiserver"}, "components": []any{"search"}, "componentDefaults": mirrored()["componentDefaults"]}
 	for name, values := range map[string]rendering.Values{
-		"the default":            {},
-		"an external etcd":       readValues(t, filepath.Join("testdata", "external-etcd.values.yaml")),
+		"the default":            mirrored(),
+		"an external etcd":       external,
 		"one program and search": builtIn,
 	} {
 		t.Run(name, func(t *testing.T) {
