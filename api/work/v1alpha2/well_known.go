@@ -173,8 +173,8 @@ const (
 
 // The condition about copies that a suspension keeps.
 const (
-	// DeletionSuspended means that the binding no longer needs objects in some clusters, but these
-	// objects stay because the dispatching to the clusters is suspended.
+	// DeletionSuspended on a binding reports that objects stay in clusters that the binding no longer
+	// needs, because the dispatching to these clusters is suspended.
 	DeletionSuspended = "DeletionSuspended"
 
 	// DeletionSuspendedReason is the reason for DeletionSuspended.

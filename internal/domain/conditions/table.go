@@ -152,6 +152,7 @@ func bindingRows() []Row {
 		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonClusterRemoved, "a cluster was removed, and no scheduler places its replicas elsewhere"},
 		{kinds, workv1alpha2.FullyApplied, yes, workv1alpha2.FullyAppliedSuccessReason, "every chosen cluster holds the template"},
 		{kinds, workv1alpha2.FullyApplied, no, workv1alpha2.FullyAppliedFailedReason, "a chosen cluster does not hold it, or not yet"},
+		{kinds, workv1alpha2.DeletionSuspended, yes, workv1alpha2.DeletionSuspendedReason, "the dispatching to clusters that the binding no longer needs is suspended, and their objects stay"},
 		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotReplaced, "the grace period of an eviction is over, and no healthy copy replaces the old one, which is kept"},
 		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotPurged, "the grace period of an eviction is over, and the old copy, which must be deleted first, still exists"},
 		{kinds, workv1alpha2.TemplateInterpreted, no, workv1alpha2.InterpreterFailedReason, "a script or webhook could not interpret the replicas of the template; the spec of the binding does not change"},
