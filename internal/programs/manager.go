@@ -127,7 +127,8 @@ func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
 			}
 			return lookup.ShareIndexes(made), nil
 		},
-		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Client:         client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		MapperProvider: newRetryingMapper,
 		Controller: config.Controller{
 			RecoverPanic: &yes, UsePriorityQueue: &usePriorityQueue,
 			// A process may add a component again after the component ended.
