@@ -160,6 +160,8 @@ func normalize(value any, generation float64) {
 			case "managedFields", "resourceVersion", "creationTimestamp", "generation",
 				"lastTransitionTime", "lastUpdateTime", "lastScheduledTime", "uid", templateStateAnnotation:
 				delete(value, key)
+			case workv1alpha2.DepartedClustersAnnotation: // clusters with times
+				value[key] = true
 			case "deletionTimestamp", workv1alpha1.RenderedFromAnnotation: // a hash with the UID of the template, and its version
 				value[key] = true
 			case "observedGeneration", "schedulerObservedGeneration":

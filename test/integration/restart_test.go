@@ -119,6 +119,24 @@ func restartComponents(t testing.TB, env *testenv.Env) {
 	}
 }
 
+// resumeDeletions resumes the deletions of a deleted namespace. The policy that suspended them is
+// deleted too.
+func resumeDeletions(ctx context.Context, env *testenv.Env, namespace string) error {
+	bindings := &workv1alpha2.ResourceBindingList{}
+	if err := env.Karmada.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	for i := range bindings.Items {
+		if bound := &bindings.Items[i]; bound.DeletionTimestamp != nil && bound.Spec.Suspension != nil {
+			bound.Spec.Suspension = nil
+			if err := env.Karmada.Update(ctx, bound); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // awaitNoWrites waits until no API server has answered a write request for maxWriteDelay.
 func awaitNoWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) {
 	t.Helper()
@@ -129,6 +147,9 @@ func awaitNoWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) {
 		}
 		for _, namespace := range namespaces.Items {
 			if namespace.Status.Phase == corev1.NamespaceTerminating {
+				if err := resumeDeletions(ctx, env, namespace.Name); err != nil {
+					return err
+				}
 				return fmt.Errorf("%s is being deleted: %+v", namespace.Name, namespace.Status.Conditions)
 			}
 		}
