@@ -41,8 +41,8 @@ func TestMovedWorkloadStaysUntilReplacementIsHealthy(t *testing.T) {
 	await(t, env.Karmada, bindingOf(t, template), allBindingChecks(hasClusters(member2), hasEvictionsFrom()))
 }
 
-// checkUntouched checks for a quiet period that nothing writes the member object.
-func checkUntouched(t testing.TB, env *testenv.Env, cluster string, before *appsv1.Deployment) {
+// checkObjectUnchanged checks for a quiet period that nothing writes the member object.
+func checkObjectUnchanged(t testing.TB, env *testenv.Env, cluster string, before *appsv1.Deployment) {
 	t.Helper()
 	testenv.Holds(t, "the object in "+cluster, quietPeriod, func(ctx context.Context) error {
 		stored := &appsv1.Deployment{}
@@ -101,7 +101,7 @@ func TestSuspensionKeepsCopies(t *testing.T) {
 			before := awaitInMember(t, env, member1, template, exists)
 			removeCluster(t, template)
 			await(t, env.Karmada, bindingOf(t, template), keepsCopies(true))
-			checkUntouched(t, env, member1, before)
+			checkObjectUnchanged(t, env, member1, before)
 			changePolicy(template, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
 			if name == "an edited binding" {
 				// Nothing explains this deletion, so it is held even after the resume.

@@ -47,7 +47,7 @@ func TestRulesForConnections(t *testing.T) {
 		"an allowed loopback address":              {flag: loopback, address: "127.0.0.1:6443"},
 		"an allowed IPv6 address":                  {flag: loopback, address: "[::1]:6443"},
 		"an address of this machine":               {address: "192.0.2.8:10250", want: "an address of the control plane"},
-		"the address of the name of the server":    {host: "https://karmada.example", address: "10.96.0.7:2379", want: "an address of the control plane"},
+		"the resolved address of the server":       {host: "https://karmada.example", address: "10.96.0.7:2379", want: "an address of the control plane"},
 		"the server itself":                        {host: "karmada.example:5443", flag: "--agent-endpoint-allowed-cidrs=10.0.0.0/8", address: "10.96.0.7:5443", want: "API server of the control plane itself"},
 		"another port of an allowed host":          {host: "karmada.example:5443", flag: "--agent-endpoint-allowed-cidrs=10.0.0.0/8", address: "10.96.0.7:6443"},
 		"the server itself, without a DNS name":    {host: "https://127.0.0.1:5443", flag: loopback, address: "127.0.0.1:5443", want: "API server of the control plane itself"},

@@ -151,14 +151,13 @@ func (e *evidenceCollector) findNamespaceOwner(ctx context.Context, reader clien
 	if apierrors.IsNotFound(err) {
 		err = e.apiReader.Get(ctx, key, namespace)
 	}
-	facts.Owner, facts.Template = guard.OwnerGone, guard.TemplateDeleted
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), err == nil && (namespace.GetUID() != owner.UID || namespace.GetDeletionTimestamp() != nil):
+		facts.Owner, facts.Template = guard.OwnerGone, guard.TemplateDeleted
 	case err != nil:
 		return readError("Namespace "+owner.Name, karmadaWork, err)
-	case namespace.GetUID() != owner.UID, namespace.GetDeletionTimestamp() != nil:
 	case tenancy.IsExcludedFromPropagation(namespace):
-		facts.Template = guard.TemplateUnclaimed
+		facts.Owner, facts.Template = guard.OwnerGone, guard.TemplateUnclaimed
 	default:
 		facts.Owner = guard.OwnerRequiresWork
 	}

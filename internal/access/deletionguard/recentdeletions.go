@@ -10,8 +10,8 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// deletionGroup is a group of deletions that are counted together: the deletions in a cluster, the
-// deletions of the templates of a namespace, or all deletions if both fields are empty.
+// deletionGroup is a group of deletions that are counted together: deletions in a cluster, deletions
+// of namespace templates, or all deletions if both fields are empty.
 type deletionGroup struct{ cluster, namespace string }
 
 // clusterScope is the namespace of the group of templates without a namespace.
@@ -70,9 +70,10 @@ func (r *recentDeletions) remove(group deletionGroup) {
 	delete(r.groups, group)
 }
 
-// templateOf returns the namespace and a unique name of the template of a Work. The Works of one
-// template in several clusters have the same name. The Work of a Namespace belongs to the group of
-// the templates in that Namespace, because the deletion of a Namespace in a member deletes them too.
+// templateOf returns the template namespace and a unique template name for a Work. Works in several
+// clusters that deliver one template have the same template name. A Work that delivers a Namespace is
+// counted with the templates in that Namespace, because a Namespace deletion in a member deletes
+// their objects too.
 func templateOf(karmadaWork *workv1alpha1.Work) (namespace, template string) {
 	for _, namespaced := range []bool{true, false} {
 		key, ok := binding.ReferencedBinding(karmadaWork, namespaced)

@@ -35,11 +35,11 @@ func NewWorkGetter(karmada kubernetes.Interface) WorkGetter {
 	}
 }
 
-// checkDelivered returns an error unless the control plane delivers the object to the cluster. The
+// checkDelivery returns an error unless the control plane delivers the object to the cluster. The
 // response of a cluster is no reason to send it a write, because every cluster can claim any object.
 // The Work of the object is the proof, because no member can write it. Its name depends only on kind,
 // namespace and name.
-func (p *Proxy) checkDelivered(ctx context.Context, info *genericrequest.RequestInfo, found holder) error {
+func (p *Proxy) checkDelivery(ctx context.Context, info *genericrequest.RequestInfo, found holder) error {
 	cluster, object := found.client.cluster.Name, found.object
 	resource, _ := meta.UnsafeGuessKindToResource(object.Kind)
 	if p.sources.Work == nil || object.UID == "" || resource.Resource != info.Resource {

@@ -131,7 +131,7 @@ func (p *Proxy) chooseHolder(
 	case isRead:
 		return found[0].client, nil
 	}
-	return found[0].client, p.checkDelivered(req.Context(), info, found[0])
+	return found[0].client, p.checkDelivery(req.Context(), info, found[0])
 }
 
 func isUnknown(response clusterResponse) bool { return response.err != nil }
@@ -167,7 +167,7 @@ func describeObject(info *genericrequest.RequestInfo) string {
 	return object
 }
 
-// objectNamespace returns the namespace of the object of a request. The request info of a Namespace
+// objectNamespace returns the namespace of the requested object. The request info of a Namespace
 // has its name as the namespace.
 func objectNamespace(info *genericrequest.RequestInfo) string {
 	if info.Resource == "namespaces" && info.APIGroup == "" {

@@ -41,7 +41,8 @@ func ValidatePath(path string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the path is percent-encoded more than %d times", maxEscapes))
 }
 
-// findProxy returns the first path of a proxy of the control plane in a path, without /apis, or "".
+// findProxy returns the first control plane proxy in the path segments, without /apis. It returns an
+// empty string if there is none.
 func findProxy(segments []string) string {
 	for i, group := range segments {
 		resource := segments[i:]

@@ -34,7 +34,7 @@ type fixture struct {
 	others  []*clusterv1alpha1.Cluster
 	secrets map[string]*corev1.Secret
 	// works are the Works of the control plane, by namespace/name.
-	// worksErr is the error of each read of a Work.
+	// worksErr is returned for each Work that is read.
 	works    map[string]*workv1alpha1.Work
 	worksErr error
 	// stale are Secrets that an outdated cache contains.

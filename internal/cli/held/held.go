@@ -1,4 +1,4 @@
-// Package held answers: which deletions in members does the control plane hold, and how does a user
+// Package held answers: which member deletions does the control plane hold, and how does a user
 // confirm or reject them?
 //
 // Invariants: a decision names the UID of a Work, so that it never applies to a later Work of the

@@ -167,7 +167,8 @@ func (d *deletion) isSelected(s selection) bool {
 // meantime needs no decision.
 func (h heldWorks) write(ctx context.Context, one *deletion, decision string) error {
 	stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(one.Cluster), Name: one.Work}}
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, one.UID, workv1alpha1.HeldDeletionAnnotation, guard.UserDecision(decision, one.UID))
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`,
+		one.UID, workv1alpha1.HeldDeletionAnnotation, guard.UserDecision(decision, one.UID))
 	err := h.karmada.Patch(ctx, stored, client.RawPatch(types.MergePatchType, []byte(patch)))
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("%s: writing the decision: %w", one.name(), err)

@@ -152,7 +152,7 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 	return facts, err
 }
 
-// readScope reads the scope of the token of the requester, if the token has one.
+// readScope reads the scope of the requester's token, if the token has one.
 func (r *reconciler) readScope(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, facts *agent.RequestFacts) error {
 	facts.IsScoped = slices.Contains(csr.Spec.Groups, agent.ScopedGroup)
 	id, ok := strings.CutPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix)

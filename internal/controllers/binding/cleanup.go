@@ -111,7 +111,9 @@ func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, or
 
 // withoutKeptWorks returns the Works that no suspension of the binding keeps.
 func withoutKeptWorks(works []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
-	return slices.DeleteFunc(slices.Clone(works), func(each *workv1alpha1.Work) bool { return work.IsKeptBySuspension(each, bound.BindingSpec()) })
+	return slices.DeleteFunc(slices.Clone(works), func(each *workv1alpha1.Work) bool {
+		return work.IsKeptBySuspension(each, bound.BindingSpec())
+	})
 }
 
 // reportKeptWorks updates the condition about Works that a suspension keeps, and returns the binding

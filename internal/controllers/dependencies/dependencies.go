@@ -125,7 +125,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading binding %s: %w", request.NamespacedName, err)
 	}
-	if dependent.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(dependent, workv1alpha2.BindingControllerFinalizer) && dependent.Spec.Suspension != nil {
+	hasWorks := controllerutil.ContainsFinalizer(dependent, workv1alpha2.BindingControllerFinalizer)
+	if dependent.DeletionTimestamp != nil && hasWorks && dependent.Spec.Suspension != nil {
 		// The dependent may still run in clusters whose deletions are suspended. It is queued again
 		// when the binding controller has finished.
 		return reconcile.Result{}, nil

@@ -45,9 +45,9 @@ func checkConfirmation(value string, now time.Time) string {
 	return ""
 }
 
-// ValidateConfirmation rejects a confirmation of deletions with a time in the future, because it would
-// confirm deletions that nobody has seen yet. It accepts a stored value, and a time of a clock that is
-// up to maxClockAhead ahead. old is nil on creation.
+// ValidateConfirmation rejects a deletion confirmation with a future time, because it would confirm
+// deletions that have not begun. It accepts a stored value, and a time that is at most maxClockAhead
+// in the future because clocks differ. old is nil on creation.
 func ValidateConfirmation(cluster, old *clusterv1alpha1.Cluster, now time.Time) field.ErrorList {
 	value := cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation]
 	until, err := time.Parse(time.RFC3339, value)

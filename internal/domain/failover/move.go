@@ -31,7 +31,8 @@ func Move(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetC
 		return
 	}
 	for _, target := range before {
-		if HasTarget(spec, target.Name) || IsEvicting(spec, target.Name) || isTerminating(target.Name) || target.Replicas == 0 && hasDividedReplicas(spec) {
+		isEmpty := target.Replicas == 0 && hasDividedReplicas(spec)
+		if isEmpty || HasTarget(spec, target.Name) || IsEvicting(spec, target.Name) || isTerminating(target.Name) {
 			continue
 		}
 		task := workv1alpha2.GracefulEvictionTask{

@@ -25,5 +25,6 @@ func UserDecision(decision string, uid types.UID) string { return decision + "/"
 // decision about another Work of the same name has no effect.
 func ReadUserDecision(karmadaWork *workv1alpha1.Work) (isConfirmed, isRejected bool) {
 	text := karmadaWork.Annotations[workv1alpha1.HeldDeletionAnnotation]
-	return text == UserDecision(workv1alpha1.ConfirmHeldDeletion, karmadaWork.UID), text == UserDecision(workv1alpha1.RejectHeldDeletion, karmadaWork.UID)
+	isConfirmed = text == UserDecision(workv1alpha1.ConfirmHeldDeletion, karmadaWork.UID)
+	return isConfirmed, text == UserDecision(workv1alpha1.RejectHeldDeletion, karmadaWork.UID)
 }

@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// ReadOwner sets Owner of the client of a member to the ID of the control plane. If the user may
+// ReadOwner sets the Owner field of a member client to the control plane ID. If the user may
 // not read the ID, Owner stays empty. Then new objects name no owner, and objects that name an
 // owner are neither used nor deleted.
 func (c *Client) ReadOwner(ctx context.Context, karmada *Client) error {
@@ -104,7 +104,7 @@ type OtherOwnerError struct {
 	Cluster, Host string
 	// Owner is the ID of this control plane, and may be empty. Other is the ID of the other one.
 	Owner, Other string
-	// Objects are the descriptions of the objects of the other control plane.
+	// Objects describe the other control plane's objects, each with kind and name.
 	Objects []string
 
 	// releaseArguments are the arguments of kubectl annotate that select the objects.
