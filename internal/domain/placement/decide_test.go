@@ -242,7 +242,7 @@ func TestIsAffectedByCluster(t *testing.T) {
 		"a group behind the one that failed":               {&groups, "first", 1, "c", true, true},
 		"a target that no affinity selects":                {&policyv1alpha1.Placement{ClusterAffinity: clustersNamed("a")}, "", 1, "target", true, false},
 		"a target without a placement":                     {nil, "", 1, "target", true, false},
-		"a group before the one that failed":               {&groups, "second", 1, "a", false, true},
+		"a group before the one that failed":               {&groups, "second", 1, "a", true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,16 @@ func (t *task) describeAffinityInUse() string {
 	return describeAffinity(t.spec.Placement.ClusterAffinity)
 }
 
+// DescribeOtherGroups returns a sentence with the failures of all affinity groups except the first
+// group that was tried.
+func DescribeOtherGroups(failed []GroupFailure) string {
+	var parts []string
+	for _, group := range failed[1:] {
+		parts = append(parts, fmt.Sprintf("%q (%s)", group.Name, strings.TrimSuffix(group.Err.Error(), ".")))
+	}
+	return "The template does not fit the other affinity groups either: " + joinBounded(parts) + "."
+}
+
 // describeAffinity describes the criteria of an affinity. It returns an empty string for a nil
 // affinity, which selects every cluster.
 func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {

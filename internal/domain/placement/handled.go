@@ -61,9 +61,8 @@ func isManaged(labels map[string]string) bool {
 // selects the cluster. Callers check both the old and the new state of the cluster.
 //
 // With affinity groups, only the group in use and its overflow groups are considered. After a
-// failure, the groups after the group in use are considered as well. A binding whose latest
-// generation is not scheduled yet is always affected, because its next scheduling may use another
-// group.
+// failure, all groups are considered. A binding whose latest generation is not scheduled yet is
+// always affected, because its next scheduling may use another group.
 func IsAffectedByCluster(
 	cluster *clusterv1alpha1.Cluster,
 	meta metav1.Object,
@@ -125,16 +124,13 @@ func affinitiesInUse(
 	return affinities, false
 }
 
-// relevantGroups returns the groups on which the present result depends. These are the group in use
-// and, after a failure, the groups after the group in use, because the next attempt may use them.
+// relevantGroups returns the groups on which the current result depends. This is the group in use
+// or, after a failure, every group, because the next attempt may use any of them.
 func relevantGroups(groups []policyv1alpha1.ClusterAffinityTerm, activeGroup string, failed bool) []policyv1alpha1.ClusterAffinityTerm {
-	if len(groups) == 0 {
-		return nil
+	if len(groups) == 0 || failed {
+		return groups
 	}
 	first := groupIndex(groups, activeGroup)
-	if failed {
-		return groups[first:]
-	}
 	return groups[first : first+1]
 }
 

@@ -152,17 +152,13 @@ func (t *task) schedule() (Result, error) {
 	return Result{Clusters: clusters}, nil
 }
 
-// placeInGroups tries the affinity groups, beginning with the group in use. It tries earlier groups
-// only after a reschedule request, so that a workload does not return to an earlier group by
-// itself.
+// placeInGroups tries the affinity group in use and then, if the template does not fit there, all
+// groups in the order of the placement. So a workload does not return to an earlier group while the
+// group in use fits, but any group can replace a group that failed.
 func (t *task) placeInGroups() (Result, error) {
 	groups := t.spec.Placement.ClusterAffinities
-	first := 0
-	if !t.rescheduleRequested {
-		first = groupIndex(groups, t.input.Status.SchedulerObservedAffinityName)
-	}
 	var failed []GroupFailure
-	for i := first; i < len(groups); i++ {
+	for _, i := range t.groupOrder(groups) {
 		clusters, err := t.placeInGroup(&groups[i])
 		if err == nil {
 			return Result{Clusters: clusters, AffinityName: groups[i].AffinityName, FailedGroups: failed}, nil
@@ -174,6 +170,22 @@ func (t *task) placeInGroups() (Result, error) {
 	result.AffinityName = t.input.Status.SchedulerObservedAffinityName
 	result.FailedGroups = failed
 	return result, err
+}
+
+// groupOrder returns the indexes of the affinity groups in the order in which they are tried. The
+// group in use is the first, unless a user requested a reschedule.
+func (t *task) groupOrder(groups []policyv1alpha1.ClusterAffinityTerm) []int {
+	first := 0
+	if !t.rescheduleRequested {
+		first = groupIndex(groups, t.input.Status.SchedulerObservedAffinityName)
+	}
+	order := []int{first}
+	for i := range groups {
+		if i != first {
+			order = append(order, i)
+		}
+	}
+	return order
 }
 
 // failureResult returns the result for an error. If the error is a FitError, it also sets

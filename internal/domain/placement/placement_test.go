@@ -114,15 +114,23 @@ func TestAffinityGroups(t *testing.T) {
 		"no return to an earlier group by itself":               {clusters: []string{"a", "b", "c"}, observing: "two", want: targets{target("b", 5)}, affinity: "two"},
 		"return to the first group on request":                  {clusters: []string{"a", "b", "c"}, observing: "two", fresh: true, want: targets{target("a", 5)}, affinity: "one"},
 		"return to the first group if the group in use is gone": {clusters: []string{"a", "b", "c"}, observing: "zero", want: targets{target("a", 5)}, affinity: "one"},
+		"no cluster of the group in use fits: return to the first group": {
+			clusters: []string{"a", "x", "c"}, observing: "two", want: targets{target("a", 5)}, affinity: "one", failed: map[string]string{"two": noMatch("two")},
+		},
+		"only the last group fits": {
+			clusters: []string{"x", "y", "c"}, observing: "two", want: targets{target("c", 5)}, affinity: "three",
+			failed: map[string]string{"two": noMatch("two"), "one": noMatch("one")},
+		},
 		"all failed, in the first no cluster fits": {
 			clusters: []string{"x", "y", "c"}, capacity: map[string]int32{"c": 0}, observing: "two", current: targets{target("b", 5)},
-			affinity: "two", failed: map[string]string{"two": noMatch("two"), "three": tooFew(0, "5 replicas wanted, room for 0 (c 0)")}, message: noMatch("two"),
+			affinity: "two", message: noMatch("two"),
+			failed: map[string]string{"two": noMatch("two"), "one": noMatch("one"), "three": tooFew(0, "5 replicas wanted, room for 0 (c 0)")},
 		},
 		"all failed, in the first not enough capacity": {
 			clusters: []string{"x", "b", "y"}, capacity: map[string]int32{"b": 0}, observing: "two", current: targets{target("b", 4)},
 			want:     targets{target("b", 4)},
 			affinity: "two",
-			failed:   map[string]string{"two": tooFew(0, "1 more replica wanted, room for 0 (b 0)"), "three": noMatch("three")},
+			failed:   map[string]string{"two": tooFew(0, "1 more replica wanted, room for 0 (b 0)"), "one": noMatch("one"), "three": noMatch("three")},
 			message:  tooFew(0, "1 more replica wanted, room for 0 (b 0)"),
 		},
 	}

@@ -10,9 +10,8 @@ import (
 )
 
 // UnknownClusters returns the clusters that a placement names and that do not exist, without
-// duplicates, in the order of the placement. With affinity groups it checks the group in use and,
-// after a failure, the groups after the group in use. An unknown name is not an error, because the
-// cluster may join later.
+// duplicates, in the order of the placement. With affinity groups it checks the group in use or,
+// after a failure, all groups. An unknown name is not an error, because the cluster may join later.
 func UnknownClusters(placement *policyv1alpha1.Placement, activeGroup string, failed bool, lookup ClusterLookup) []string {
 	if placement == nil {
 		return nil

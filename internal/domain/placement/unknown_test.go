@@ -48,9 +48,9 @@ func TestUnknownClusters(t *testing.T) {
 			placement: groups, want: []string{"cloud"},
 			remark: `The placement names cluster "cloud", which does not exist: correct the name, or join the cluster.`,
 		},
-		"after a failure also the groups behind it": {
-			placement: groups, failed: true, want: []string{"cloud", "third"},
-			remark: `The placement names clusters "cloud", "third", which do not exist: correct the names, or join the clusters.`,
+		"after a failure all groups": {
+			placement: groups, failed: true, want: []string{"first", "cloud", "third"},
+			remark: `The placement names clusters "first", "cloud", "third", which do not exist: correct the names, or join the clusters.`,
 		},
 		"a message names at most five": {
 			placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a", "b", "c", "d", "e", "f", "g"}}},
