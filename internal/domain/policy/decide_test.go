@@ -168,23 +168,37 @@ func TestPreempts(t *testing.T) {
 	}
 }
 
-func TestPreemptionCandidatesBetweenOldAndNewPriority(t *testing.T) {
+func TestPreemptionCandidatesFollowLoweredPriority(t *testing.T) {
 	candidates := []Object{
-		newPolicy("shop", "at-new", withPriority(1), withPreemption),
-		newPolicy("shop", "low", withPriority(2), withPreemption),
-		newPolicy("shop", "high", withPriority(4), withPreemption),
-		newPolicy("shop", "high-too", withPriority(4), withPreemption),
+		newPolicy("shop", "one", withPriority(1), withPreemption),
+		newPolicy("shop", "two", withPriority(2), withPreemption),
+		newPolicy("shop", "four", withPriority(4), withPreemption),
+		newPolicy("shop", "four-too", withPriority(4), withPreemption),
 		newPolicy("shop", "no-preemption", withPriority(3)),
 		newPolicy("shop", "terminating", withPriority(3), withPreemption, withDeletionTimestamp),
-		newPolicy("shop", "at-old", withPriority(5), withPreemption),
-		newPolicy("shop", "none", withPreemption),
+		newPolicy("shop", "five", withPriority(5), withPreemption),
+		newPolicy("shop", "six", withPriority(6), withPreemption),
+		newPolicy("shop", "no-priority", withPreemption),
 	}
-	var got []string
-	for _, p := range PreemptionCandidates(5, 1, candidates) {
-		got = append(got, p.GetName())
+	tests := map[string]struct {
+		before, after int32
+		want          []string
+	}{
+		"several between and at the earlier priority": {5, 1, []string{"five", "four", "four-too", "two"}},
+		"equal priorities before":                     {5, 4, []string{"five"}},
+		"without a priority":                          {0, -1, []string{"no-priority"}},
+		"raised":                                      {1, 5, nil},
 	}
-	if diff := cmp.Diff([]string{"high", "high-too", "low"}, got); diff != "" {
-		t.Errorf("policies differ (-want +got):\n%s", diff)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range PreemptionCandidates(test.before, test.after, candidates) {
+				got = append(got, p.GetName())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("policies differ (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -36,14 +36,14 @@ func CanPreempt(policy Object) bool {
 }
 
 // PreemptionCandidates returns the policies that may preempt another policy after the spec.priority
-// of the other policy was lowered from before to after. These are the policies with an explicit
-// priority between the two values, highest first. candidates are the policies of the kind and, for
-// PropagationPolicies, of the namespace of the lowered policy.
+// of the other policy was lowered from before to after. These are the policies with a priority above
+// after and not above before, highest first. A policy without a priority has the priority 0.
+// candidates are the policies of the kind and, for PropagationPolicies, of the namespace of the
+// lowered policy.
 func PreemptionCandidates(before, after int32, candidates []Object) []Object {
 	var overtakers []Object
 	for _, policy := range candidates {
-		priority := policy.PropagationSpec().Priority
-		if priority != nil && after < *priority && *priority < before && CanPreempt(policy) {
+		if priority := ExplicitPriority(policy); after < priority && priority <= before && CanPreempt(policy) {
 			overtakers = append(overtakers, policy)
 		}
 	}

@@ -90,7 +90,7 @@ func TestPolicyQueueing(t *testing.T) {
 		"one of the initial list that is being deleted":    {after: terminating, initial: true, want: []string{"p"}},
 		"another spec":                                     {before: detectortest.PropagationPolicy("p"), after: edited(detectortest.PropagationPolicy("p")), want: []string{"p"}},
 		"not an annotation":                                {before: detectortest.PropagationPolicy("p"), after: annotated},
-		"a lowered priority queues the new preemptors too": {before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p", "high", "mid"}},
+		"a lowered priority queues the new preemptors too": {before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p", "top", "high", "mid"}},
 		"a lowered priority alone, without the feature":    {noPreemption: true, before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p"}},
 		"a raised priority alone":                          {before: preempting("p", 2), after: edited(preempting("p", 10)), want: []string{"p"}},
 	}
