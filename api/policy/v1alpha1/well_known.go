@@ -38,6 +38,10 @@ const (
 	// AppliedClusterOverrides holds, on a Work, a JSON array of the
 	// ClusterOverridePolicies that were applied, with their overriders.
 	AppliedClusterOverrides = "policy.karmada.io/applied-cluster-overrides"
+
+	// IneffectiveOverrides holds, on a Work, the overriders that apply to the object
+	// but had no effect, one in each line with the reason.
+	IneffectiveOverrides = "policy.karmada.io/ineffective-overrides"
 )
 
 // Finalizers of policies.

@@ -20,6 +20,8 @@ func (r *reconciler) recordProgressEvents(outcome *syncOutcome, recovered bool) 
 	if len(outcome.overridden) > 0 {
 		r.events.RecordDecision(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicySucceed,
 			"Overrides were applied for %s.", pluralize(len(outcome.overridden), "cluster"))
+	}
+	if len(outcome.overridden)+len(outcome.idleOverriders) > 0 {
 		r.recordIdleOverridersEvent(outcome)
 	}
 	if recovered {

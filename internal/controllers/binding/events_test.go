@@ -229,3 +229,21 @@ func TestOverriderWithoutContainerIsReportedOnce(t *testing.T) {
 		t.Errorf("the next reconcile recorded %v", again)
 	}
 }
+
+// The Work changes only in its annotations.
+func TestOverriderWithoutEffectOnExistingWorkIsReported(t *testing.T) {
+	policy := newOverridePolicy("check", policyv1alpha1.PlaintextOverrider{}, "m2")
+	policy.Spec.OverrideRules[0].Overriders = policyv1alpha1.Overriders{ArgsOverrider: []policyv1alpha1.CommandArgsOverrider{{ContainerName: "nginx", Operator: policyv1alpha1.OverriderOpAdd}}}
+	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"), policy)
+	w.reconcile()
+	if events := w.takeEvents(); len(events) != 0 {
+		t.Fatalf("events for a rule of another cluster: %v", events)
+	}
+	policy.Spec.OverrideRules[0].TargetCluster.ClusterNames = []string{"m1"}
+	w.update(policy)
+	w.reconcile()
+	want := []string{`Warning OverrideWithoutEffect OverridePolicy "shop/check", spec.overrideRules[0].overriders.argsOverrider[0]: Deployment shop/web has no container "nginx"; it has none`}
+	if diff := cmp.Diff(want, w.takeEvents()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}

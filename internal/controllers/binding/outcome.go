@@ -54,7 +54,7 @@ type syncOutcome struct {
 	hasUnmarkedWork bool
 	// overridden are the clusters whose record of applied overrides changed.
 	overridden []string
-	// idleOverriders are the overriders that have no effect in any cluster in overridden.
+	// idleOverriders are the overriders without effect that were recorded in this pass.
 	idleOverriders []string
 }
 
@@ -86,8 +86,8 @@ func (s *syncOutcome) addResults(results []targetResult) (names map[string]strin
 		s.hasUnmarkedWork = s.hasUnmarkedWork || !each.isMarked
 		if each.overridden {
 			s.overridden = append(s.overridden, each.cluster)
-			s.idleOverriders = append(s.idleOverriders, each.idleOverriders...)
 		}
+		s.idleOverriders = append(s.idleOverriders, each.idleOverriders...)
 	}
 	return names
 }

@@ -15,7 +15,6 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -56,8 +55,7 @@ type targetResult struct {
 	// overridden is true if this write created the Work, or changed the applied overrides that the
 	// Work records.
 	overridden bool
-	// idleOverriders are the overriders without effect. They are computed only if overridden is
-	// true.
+	// idleOverriders are the overriders without effect, if this write recorded them.
 	idleOverriders []string
 	err            error
 }
@@ -124,12 +122,9 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	if err != nil {
 		return failed(err)
 	}
-	result := targetResult{
-		cluster: target.Name, workName: desired.Name, isMarked: written || work.IsMarkedCurrent(stored, b.bound, target),
-		overridden: written && work.HasNewOverrides(stored, desired),
-	}
-	if result.overridden {
-		result.idleOverriders = override.EntriesWithoutContainer(b.template, cluster, b.overrides.Cluster, b.overrides.Namespaced)
+	result := targetResult{cluster: target.Name, workName: desired.Name, isMarked: written || work.IsMarkedCurrent(stored, b.bound, target)}
+	if written {
+		result.overridden, result.idleOverriders = work.HasNewOverrides(stored, desired), work.NewIneffectiveOverrides(stored, desired)
 	}
 	return result
 }

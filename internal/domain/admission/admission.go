@@ -137,10 +137,12 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 		report.validateSelectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
 		report.validateOverrideSpec(&o.Spec, "ClusterOverridePolicy")
 		report.validateOverridePaths(&o.Spec, old)
+		report.validateImageOverriders(&o.Spec, old)
 		report.validateOverrideIdentity(&o.Spec, old, o.Namespace, false)
 	case *policyv1alpha1.ClusterOverridePolicy:
 		report.validateOverrideSpec(&o.Spec, "")
 		report.validateOverridePaths(&o.Spec, old)
+		report.validateImageOverriders(&o.Spec, old)
 		report.validateOverrideIdentity(&o.Spec, old, "", r.OverrideIdentity)
 	case *policyv1alpha1.ClusterTaintPolicy:
 		report.validateClusterTaintPolicy(o, r.AllowNoExecuteTaints)

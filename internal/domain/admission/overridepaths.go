@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/override"
 )
 
 // validateOverridePaths rejects invalid JSON pointers in the fields that upstream Karmada does not
@@ -47,5 +48,40 @@ func forEachUncheckedPath(spec *policyv1alpha1.OverrideSpec, visit func(path *fi
 func forEachPlaintextPath(path *field.Path, overriders *policyv1alpha1.Overriders, visit func(path *field.Path, pointer string)) {
 	for i := range overriders.Plaintext {
 		visit(path.Child("plaintext").Index(i).Child("path"), overriders.Plaintext[i].Path)
+	}
+}
+
+// validateImageOverriders rejects entries that give an invalid image reference for every image. An
+// entry that is already stored causes only a warning, so that the rest of the policy can be changed.
+func (r *report) validateImageOverriders(spec *policyv1alpha1.OverrideSpec, old runtime.Object) {
+	stored := sets.New[policyv1alpha1.ImageOverrider]()
+	if of, ok := old.(interface {
+		OverrideSpec() *policyv1alpha1.OverrideSpec
+	}); ok {
+		forEachImageOverrider(of.OverrideSpec(), func(_ *field.Path, entry policyv1alpha1.ImageOverrider) { stored.Insert(entry) })
+	}
+	forEachImageOverrider(spec, func(path *field.Path, entry policyv1alpha1.ImageOverrider) {
+		err := override.ValidateImageOverrider(entry)
+		switch {
+		case err == nil:
+		case stored.Has(entry):
+			r.addWarning(path.Child("value"), "has no effect: %v", err)
+		default:
+			r.addErrors(field.Invalid(path.Child("value"), entry.Value, err.Error()))
+		}
+	})
+}
+
+// forEachImageOverrider visits the image overriders of a spec, without their predicates.
+func forEachImageOverrider(spec *policyv1alpha1.OverrideSpec, visit func(path *field.Path, entry policyv1alpha1.ImageOverrider)) {
+	visitAll := func(path *field.Path, overriders *policyv1alpha1.Overriders) {
+		for i, entry := range overriders.ImageOverrider {
+			entry.Predicate = nil
+			visit(path.Child("imageOverrider").Index(i), entry)
+		}
+	}
+	visitAll(specPath().Child("overriders"), &spec.Overriders)
+	for i := range spec.OverrideRules {
+		visitAll(specPath().Child("overrideRules").Index(i).Child("overriders"), &spec.OverrideRules[i].Overriders)
 	}
 }

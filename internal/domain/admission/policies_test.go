@@ -62,6 +62,15 @@ func TestOverridePolicyRules(t *testing.T) {
 			new:    rule(`imageOverrider: [{component: Tag, operator: remove, predicate: {path: spec/image}}]`),
 			errors: []string{"FieldValueInvalid " + prefix + "imageOverrider[0].predicate.path"},
 		},
+		"an image overrider gives a valid image": {
+			new:    rule(`imageOverrider: [{component: Tag, operator: replace, value: ":v2"}]`),
+			errors: []string{"FieldValueInvalid " + prefix + "imageOverrider[0].value"},
+		},
+		"a stored image overrider may stay": {
+			old:      rule(`imageOverrider: [{component: Registry, operator: replace, value: "mirror.example//team"}]`),
+			new:      rule(`imageOverrider: [{component: Registry, operator: replace, value: "mirror.example//team"}], labelsOverrider: [{operator: add, value: {a: b}}]`),
+			warnings: []string{prefix + "imageOverrider[0].value"},
+		},
 		"an image path is not empty": {
 			new:    rule(`imageOverrider: [{component: Tag, operator: remove, predicate: {path: ""}}]`),
 			errors: []string{"FieldValueRequired " + prefix + "imageOverrider[0].predicate.path"},

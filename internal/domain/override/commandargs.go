@@ -1,7 +1,11 @@
 package override
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -9,10 +13,23 @@ import (
 	"karmada.io/karmada/internal/domain/jsonpointer"
 )
 
+func overrideCommand(manifest *unstructured.Unstructured, entry policyv1alpha1.CommandArgsOverrider) (string, error) {
+	return overrideCommandOrArgs(manifest, "command", entry)
+}
+
+func overrideArgs(manifest *unstructured.Unstructured, entry policyv1alpha1.CommandArgsOverrider) (string, error) {
+	return overrideCommandOrArgs(manifest, "args", entry)
+}
+
 // overrideCommandOrArgs changes the command or args of every container with the given name. field
-// is "command" or "args". A manifest without that container is not changed.
-func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) error {
-	return forEachContainer(manifest, func(path jsonpointer.Pointer, container map[string]any) error {
+// is "command" or "args". A workload without that container is not changed, because a policy may
+// select many workloads. The returned text then names the containers of the workload.
+func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) (string, error) {
+	var names []string
+	err := forEachContainer(manifest, func(path jsonpointer.Pointer, container map[string]any) error {
+		if name, ok := container["name"].(string); ok {
+			names = append(names, strconv.Quote(name))
+		}
 		if container["name"] != entry.ContainerName {
 			return nil
 		}
@@ -36,4 +53,12 @@ func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, en
 		container[field] = list
 		return nil
 	})
+	if err != nil || slices.Contains(names, strconv.Quote(entry.ContainerName)) {
+		return "", err
+	}
+	if containersPath(manifest.GetKind()) == nil {
+		return unsupportedKind(manifest), nil
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%s %s has no container %q; it has %s", manifest.GetKind(), namespacedName(manifest), entry.ContainerName, cmp.Or(strings.Join(names, ", "), "none")), nil
 }

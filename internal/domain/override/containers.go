@@ -1,12 +1,14 @@
 package override
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/policy"
 )
 
 // containersPath returns the path of the containers of a kind. It returns nil for kinds that image,
@@ -21,6 +23,23 @@ func containersPath(kind string) jsonpointer.Pointer {
 	default:
 		return nil
 	}
+}
+
+// unsupportedKind says that the overriders of containers do not support the kind of the manifest. It
+// returns an empty string for a kind without containers, because a policy may select many kinds.
+func unsupportedKind(manifest *unstructured.Unstructured) string {
+	for _, path := range []jsonpointer.Pointer{
+		{"spec", "containers"}, {"spec", "template", "spec", "containers"}, {"spec", "jobTemplate", "spec", "template", "spec", "containers"},
+	} {
+		if containers, found, err := unstructured.NestedFieldNoCopy(manifest.Object, path...); err == nil && found && containers != nil {
+			return fmt.Sprintf("containers of kind %s are not changed; use a plaintext overrider for a path below %s", manifest.GetKind(), path)
+		}
+	}
+	return ""
+}
+
+func namespacedName(manifest *unstructured.Unstructured) string {
+	return policy.Claim{Namespace: manifest.GetNamespace(), Name: manifest.GetName()}.String()
 }
 
 // forEachContainer calls visit for every container of a workload. visit may change the container.

@@ -26,28 +26,28 @@ type documentOperation struct {
 
 // overrideField changes a document that is stored as text in a field, such as a configuration file
 // in a ConfigMap. An entry without operations changes neither the text nor its layout.
-func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.FieldOverrider) error {
+func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.FieldOverrider) (string, error) {
 	if len(entry.YAML) == 0 && len(entry.JSON) == 0 {
-		return nil
+		return "it has neither json nor yaml operations", nil
 	}
 	path, err := jsonpointer.Parse(entry.FieldPath)
 	if err != nil {
-		return err
+		return "", err
 	}
 	current, err := path.Get(manifest.Object)
 	if err != nil {
-		return patchOperation{operator: policyv1alpha1.OverriderOpRemove, path: path}.addRemedy(err)
+		return "", patchOperation{operator: policyv1alpha1.OverriderOpRemove, path: path}.addRemedy(err)
 	}
 	text, ok := current.(string)
 	if !ok {
-		return mismatchf(entry.FieldPath, "set fieldPath to the path of a string", "expected a string, found %s", jsonpointer.TypeName(current))
+		return "", mismatchf(entry.FieldPath, "set fieldPath to the path of a string", "expected a string, found %s", jsonpointer.TypeName(current))
 	}
 	changed, err := patchText(text, entry)
 	if err != nil {
-		return atField(entry.FieldPath, err)
+		return "", atField(entry.FieldPath, err)
 	}
 	_, err = patchOperation{operator: policyv1alpha1.OverriderOpReplace, path: path, value: changed}.apply(manifest.Object)
-	return err
+	return "", err
 }
 
 // patchText patches a YAML document if the entry has YAML operations. Otherwise it patches a JSON

@@ -1,6 +1,7 @@
 package override
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -61,46 +62,30 @@ func (i image) String() string {
 	if i.registry != "" {
 		text = strings.TrimSuffix(i.registry+"/"+text, "/")
 	}
-	if i.tag != "" {
-		text += ":" + i.tag
+	switch suffix := joinTag(i.tag, i.digest); {
+	case suffix == "":
+		return text
+	case i.tag == "":
+		return text + "@" + suffix
+	default:
+		return text + ":" + suffix
 	}
-	if i.digest != "" {
-		text += "@" + i.digest
-	}
-	return text
 }
 
-// withOverride returns the image after one overrider. A change of the registry or the repository
-// keeps the other parts. The tag and the digest are one component: a new tag removes the digest,
-// and a new digest removes the tag, because they would identify different content.
-func (i image) withOverride(entry policyv1alpha1.ImageOverrider) image {
+// withOverride returns the image reference after one overrider. A change of the registry or the
+// repository keeps the other parts. The tag and the digest are one component: a new tag removes the
+// digest, and a new digest removes the tag, because they would identify different content. A value
+// with both, such as v2@sha256:…, sets both.
+func (i image) withOverride(entry policyv1alpha1.ImageOverrider) string {
 	switch entry.Component {
 	case policyv1alpha1.Registry:
 		i.registry = applyOperator(i.registry, entry)
 	case policyv1alpha1.Repository:
 		i.repository = applyOperator(i.repository, entry)
 	case policyv1alpha1.Tag:
-		current := i.tag
-		if current == "" {
-			current = i.digest
-		}
-		i = i.withTagOrDigest(applyOperator(current, entry))
+		i.tag, i.digest = splitTag(applyOperator(cmp.Or(i.tag, i.digest), entry))
 	}
-	return i
-}
-
-// withTagOrDigest sets the tag or the digest, depending on the format of the text. If the text is
-// invalid, it returns the image unchanged.
-func (i image) withTagOrDigest(text string) image {
-	switch {
-	case text == "":
-		i.tag, i.digest = "", ""
-	case tagPattern.MatchString(text):
-		i.tag, i.digest = text, ""
-	case digestPattern.MatchString(text):
-		i.tag, i.digest = "", text
-	}
-	return i
+	return i.String()
 }
 
 func applyOperator(current string, entry policyv1alpha1.ImageOverrider) string {
@@ -116,51 +101,103 @@ func applyOperator(current string, entry policyv1alpha1.ImageOverrider) string {
 	}
 }
 
+// joinTag joins a tag and a digest. Either of them may be empty.
+func joinTag(tag, digest string) string {
+	if tag == "" || digest == "" {
+		return tag + digest
+	}
+	return tag + "@" + digest
+}
+
+// splitTag splits the value of a Tag overrider into its tag and its digest. An invalid value is
+// returned as the tag.
+func splitTag(value string) (tag, digest string) {
+	if digestPattern.MatchString(value) {
+		return "", value
+	}
+	if tag, digest, found := strings.Cut(value, "@"); found && tag != "" {
+		return tag, digest
+	}
+	return value, ""
+}
+
+// ValidateImageOverrider returns an error if no image becomes a valid image reference by the entry,
+// whatever the template contains.
+func ValidateImageOverrider(entry policyv1alpha1.ImageOverrider) error {
+	if entry.Operator != policyv1alpha1.OverriderOpReplace {
+		return nil // whether the result is valid depends on the image
+	}
+	sample := image{registry: "registry.example", repository: "app", tag: "v1"}
+	if _, err := parseImage(sample.withOverride(entry)); err != nil {
+		return fmt.Errorf("%s %q does not give a valid image reference: %w", strings.ToLower(string(entry.Component)), entry.Value, err)
+	}
+	return nil
+}
+
 // overrideImage changes the image at the path of the predicate, in objects of any kind. Without a
-// predicate it changes the images of all containers of a workload.
-func overrideImage(manifest *unstructured.Unstructured, entry policyv1alpha1.ImageOverrider) error {
+// predicate it changes the images of all containers of a workload. If any image would not be a valid
+// image reference, no image is changed and the reason is returned.
+func overrideImage(manifest *unstructured.Unstructured, entry policyv1alpha1.ImageOverrider) (string, error) {
 	if entry.Predicate != nil {
 		return overrideImageAt(manifest, entry)
 	}
-	return forEachContainer(manifest, func(path jsonpointer.Pointer, container map[string]any) error {
-		current, present := container["image"]
-		if !present {
-			return nil // a missing image is valid in a template, because admission in the member may set it
-		}
-		changed, err := changeImage(append(slices.Clone(path), "image"), current, entry)
-		if err != nil {
-			return err
-		}
-		container["image"] = changed
+	if containersPath(manifest.GetKind()) == nil {
+		return unsupportedKind(manifest), nil
+	}
+	var why string
+	changed := map[string]string{}
+	forEachImage := func(visit func(path jsonpointer.Pointer, container map[string]any) error) error {
+		return forEachContainer(manifest, func(path jsonpointer.Pointer, container map[string]any) error {
+			if _, present := container["image"]; !present {
+				return nil // a missing image is valid in a template, because admission in the member may set it
+			}
+			return visit(append(slices.Clone(path), "image"), container)
+		})
+	}
+	err := forEachImage(func(path jsonpointer.Pointer, container map[string]any) error {
+		text, invalid, err := changeImage(path, container["image"], entry)
+		changed[path.String()], why = text, cmp.Or(why, invalid)
+		return err
+	})
+	if err != nil || why != "" {
+		return why, err
+	}
+	return "", forEachImage(func(path jsonpointer.Pointer, container map[string]any) error {
+		container["image"] = changed[path.String()]
 		return nil
 	})
 }
 
-func overrideImageAt(manifest *unstructured.Unstructured, entry policyv1alpha1.ImageOverrider) error {
+func overrideImageAt(manifest *unstructured.Unstructured, entry policyv1alpha1.ImageOverrider) (string, error) {
 	path, err := jsonpointer.Parse(entry.Predicate.Path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	current, err := path.Get(manifest.Object)
 	if err != nil {
-		return patchOperation{operator: policyv1alpha1.OverriderOpRemove, path: path}.addRemedy(err)
+		return "", patchOperation{operator: policyv1alpha1.OverriderOpRemove, path: path}.addRemedy(err)
 	}
-	changed, err := changeImage(path, current, entry)
-	if err != nil {
-		return err
+	changed, why, err := changeImage(path, current, entry)
+	if err != nil || why != "" {
+		return why, err
 	}
 	_, err = patchOperation{operator: policyv1alpha1.OverriderOpReplace, path: path, value: changed}.apply(manifest.Object)
-	return err
+	return "", err
 }
 
-func changeImage(path jsonpointer.Pointer, current any, entry policyv1alpha1.ImageOverrider) (string, error) {
+// changeImage returns the changed image, or why the change would not give a valid image reference.
+func changeImage(path jsonpointer.Pointer, current any, entry policyv1alpha1.ImageOverrider) (changed, why string, err error) {
 	text, ok := current.(string)
 	if !ok {
-		return "", mismatchf(path.String(), "set the path to that of an image", "expected a string, found %s", jsonpointer.TypeName(current))
+		return "", "", mismatchf(path.String(), "set the path to that of an image", "expected a string, found %s", jsonpointer.TypeName(current))
 	}
 	parsed, err := parseImage(text)
 	if err != nil {
-		return "", &mismatchError{path: path.String(), remedy: "correct the image in the template", err: err}
+		return "", "", &mismatchError{path: path.String(), remedy: "correct the image in the template", err: err}
 	}
-	return parsed.withOverride(entry).String(), nil
+	changed = parsed.withOverride(entry)
+	if _, invalid := parseImage(changed); invalid != nil {
+		return "", fmt.Sprintf("image %q at %s is not changed, because the result would not be a valid image reference: %v", text, path, invalid), nil
+	}
+	return changed, "", nil
 }

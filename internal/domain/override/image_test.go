@@ -77,25 +77,57 @@ func TestImageComponents(t *testing.T) {
 		"digest extended":                              {"a@" + sha256Digest, "Tag", "add", "ab", "a@" + sha256Digest + "ab"},
 		"tag remove":                                   {"a:1", "Tag", "remove", "", "a"},
 		"digest remove":                                {"a@" + sha256Digest, "Tag", "remove", "", "a"},
-		"an invalid tag does not change the image":     {"a:1", "Tag", "replace", "no tag", "a:1"},
-		"a digest with @ does not change the image":    {"a:1", "Tag", "replace", "@" + sha256Digest, "a:1"},
-		"a tag that is too long does not change it":    {"a:1", "Tag", "add", strings.Repeat("x", 128), "a:1"},
+		"tag replaced by a tag with a digest":          {"a:1", "Tag", "replace", "v2@" + sha256Digest, "a:v2@" + sha256Digest},
+		"a registry with a path":                       {"a:1", "Registry", "replace", "mirror.example/team", "mirror.example/team/a:1"},
 		"the registry of an image with tag and digest": {"a:1@" + sha256Digest, "Registry", "replace", "x.y", "x.y/a:1@" + sha256Digest},
 		"the tag of an image with tag and digest":      {"a:1@" + sha256Digest, "Tag", "replace", "2", "a:2"},
 		"removing the tag removes the digest too":      {"a:1@" + sha256Digest, "Tag", "remove", "", "a"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			parsed, err := parseImage(tc.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := parsed.withOverride(policyv1alpha1.ImageOverrider{
+			got, why, err := changeImage(nil, tc.in, policyv1alpha1.ImageOverrider{
 				Component: policyv1alpha1.ImageComponent(tc.component),
 				Operator:  policyv1alpha1.OverriderOperator(tc.operator), Value: tc.value,
-			}).String()
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
+			})
+			if err != nil || why != "" || got != tc.want {
+				t.Errorf("got %q (%s, %v), want %q", got, why, err, tc.want)
+			}
+		})
+	}
+}
+
+// An overrider whose result is not a valid image reference has no effect. If no image can give a
+// valid reference, admission rejects the overrider.
+func TestImageOverriderWithInvalidResult(t *testing.T) {
+	tests := map[string]struct {
+		image, component, operator, value string
+		isRejected                        bool
+	}{
+		"a tag with a space":                 {"a:1", "Tag", "replace", "no tag", true},
+		"a tag with a colon":                 {"a:1", "Tag", "replace", ":v2", true},
+		"a digest with @":                    {"a:1", "Tag", "replace", "@" + sha256Digest, true},
+		"a short digest":                     {"a:1", "Tag", "replace", "v2@sha256:12", true},
+		"a tag that becomes too long":        {"a:1", "Tag", "add", strings.Repeat("x", 128), false},
+		"a registry with an empty element":   {"a:1", "Registry", "replace", "mirror.example//team", true},
+		"a registry that begins with a dot":  {"a:1", "Registry", "replace", ".x/team", true},
+		"a registry with a scheme":           {"a:1", "Registry", "replace", "https://mirror.example", true},
+		"a repository with a tag":            {"app:v1@" + sha256Digest, "Repository", "replace", "app:v9", true},
+		"a repository with capital letters":  {"app", "Repository", "replace", "App", true},
+		"a repository with a leading slash":  {"reg.io/app", "Repository", "replace", "/app", true},
+		"no repository and no registry":      {"app:1", "Repository", "remove", "", false},
+		"a registry that becomes impossible": {"reg.io:5000/app:1", "Registry", "add", ":6000", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			entry := policyv1alpha1.ImageOverrider{
+				Component: policyv1alpha1.ImageComponent(test.component), Operator: policyv1alpha1.OverriderOperator(test.operator), Value: test.value,
+			}
+			got, why, err := changeImage(nil, test.image, entry)
+			if err != nil || !strings.Contains(why, "not be a valid image reference") {
+				t.Errorf("changed to %q (%s, %v)", got, why, err)
+			}
+			if err := ValidateImageOverrider(entry); (err != nil) != test.isRejected {
+				t.Errorf("admission: %v, rejected %v", err, test.isRejected)
 			}
 		})
 	}

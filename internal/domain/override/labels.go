@@ -7,6 +7,14 @@ import (
 	"karmada.io/karmada/internal/domain/jsonpointer"
 )
 
+func overrideLabels(manifest *unstructured.Unstructured, entry policyv1alpha1.LabelAnnotationOverrider) (string, error) {
+	return "", overrideLabelsOrAnnotations(manifest, "labels", entry)
+}
+
+func overrideAnnotations(manifest *unstructured.Unstructured, entry policyv1alpha1.LabelAnnotationOverrider) (string, error) {
+	return "", overrideLabelsOrAnnotations(manifest, "annotations", entry)
+}
+
 // overrideLabelsOrAnnotations changes the labels or annotations of the manifest. field is "labels"
 // or "annotations". The operator add sets every key. The operators replace and remove ignore absent
 // keys, so that one policy can select manifests with and without the key.

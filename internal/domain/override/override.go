@@ -12,6 +12,7 @@ package override
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/clusteraffinity"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -66,14 +68,15 @@ func (o Options) Apply(
 ) (*unstructured.Unstructured, AppliedRecord, error) {
 	result := manifest.DeepCopy()
 	var applied AppliedRecord
-	clusterRules, err := applyPolicies(result, cluster, clusterPolicies, clusterRestrictions(manifest, o))
+	clusterRules, ineffective, err := applyPolicies(result, cluster, clusterPolicies, clusterRestrictions(manifest, o))
 	if err != nil {
 		return nil, AppliedRecord{}, err
 	}
-	namespaceRules, err := applyPolicies(result, cluster, onlyInNamespace(namespacePolicies, manifest.GetNamespace()), namespaceRestrictions(result))
+	namespaceRules, more, err := applyPolicies(result, cluster, onlyInNamespace(namespacePolicies, manifest.GetNamespace()), namespaceRestrictions(result))
 	if err != nil {
 		return nil, AppliedRecord{}, err
 	}
+	applied.WithoutEffect = conditions.LimitMessage(strings.Join(append(ineffective, more...), "\n"))
 	if applied.Cluster, err = encodeRecord(clusterRules); err != nil {
 		return nil, AppliedRecord{}, err
 	}
@@ -84,25 +87,31 @@ func (o Options) Apply(
 }
 
 // applyPolicies applies the policies of one scope to manifest, in place. Selectors are compared
-// with the manifest in its state before the first policy of the scope.
-func applyPolicies(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object, limits *restrictions) ([]appliedRule, error) {
-	var applied []appliedRule
+// with the manifest in its state before the first policy of the scope. It returns the applied rules
+// without the entries that had no effect, and messages about these entries.
+func applyPolicies(
+	manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object, limits *restrictions,
+) (applied []appliedRule, ineffective []string, err error) {
 	wasValid := validateObject(manifest) == nil
 	for _, matching := range matchingPolicies(manifest, policies) {
 		for _, rule := range rulesOf(matching) {
-			if rule.isEmpty() || !rule.appliesTo(cluster) {
+			if !rule.appliesTo(cluster) {
 				continue
 			}
-			if err := rule.apply(manifest, limits); err != nil {
-				return nil, err
+			effective, messages, err := rule.apply(manifest, limits)
+			if err != nil {
+				return nil, nil, err
 			}
 			if err := validateObject(manifest); err != nil && wasValid {
-				return nil, rule.invalidResultError(err)
+				return nil, nil, rule.invalidResultError(err)
 			}
-			applied = append(applied, appliedRule{PolicyName: matching.GetName(), Overriders: *rule.overriders})
+			ineffective = append(ineffective, messages...)
+			if !isEmpty(&effective) {
+				applied = append(applied, appliedRule{PolicyName: matching.GetName(), Overriders: effective})
+			}
 		}
 	}
-	return applied, limits.check(manifest)
+	return applied, ineffective, limits.check(manifest)
 }
 
 // matchingPolicies returns the policies that select manifest, least specific first.

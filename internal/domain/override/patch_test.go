@@ -93,7 +93,7 @@ func FuzzOverrideField(f *testing.F) {
 		}
 		manifest := parseObject(t, "{kind: ConfigMap, data: {f: x}}")
 		manifest.Object["data"].(map[string]any)["f"] = text
-		if err := overrideField(manifest, entry); err != nil {
+		if _, err := overrideField(manifest, entry); err != nil {
 			if got := manifest.Object["data"].(map[string]any)["f"]; got != text {
 				t.Errorf("error %v, but the text was changed to %q", err, got)
 			}

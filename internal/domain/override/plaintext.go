@@ -13,25 +13,25 @@ import (
 // overridePlaintext applies one entry of a plaintext list. Applying the entries one by one is
 // equivalent to applying all entries as one patch, because the manifest is discarded after the
 // first error.
-func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1.PlaintextOverrider) error {
+func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1.PlaintextOverrider) (string, error) {
 	path, err := jsonpointer.Parse(entry.Path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	value, err := decodeValue(entry.Value.Raw)
 	if err != nil {
-		return &mismatchError{path: entry.Path, remedy: "give the value as JSON or YAML", err: err}
+		return "", &mismatchError{path: entry.Path, remedy: "give the value as JSON or YAML", err: err}
 	}
 	changed, err := patchOperation{operator: entry.Operator, path: path, value: value}.apply(manifest.Object)
 	if err != nil {
-		return err
+		return "", err
 	}
 	object, ok := changed.(map[string]any)
 	if !ok {
-		return mismatchf(entry.Path, "name a field of the manifest", "a manifest cannot be %s", jsonpointer.TypeName(changed))
+		return "", mismatchf(entry.Path, "name a field of the manifest", "a manifest cannot be %s", jsonpointer.TypeName(changed))
 	}
 	manifest.Object = object
-	return nil
+	return "", nil
 }
 
 // decodeValue decodes a JSON value in the same way as objects are decoded, with integers as int64.

@@ -17,6 +17,9 @@ type AppliedRecord struct {
 	Cluster string
 	// Namespaced lists the rules of OverridePolicies.
 	Namespaced string
+	// WithoutEffect names, one in each line, the entries of matching rules that had no effect, and
+	// says why.
+	WithoutEffect string
 }
 
 // appliedRule is an entry of the record. Its JSON form must not change, because users and tools

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
@@ -53,42 +52,6 @@ func TestResponsibleOverriders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, ResponsibleOverriders(test.refusal, test.applied, workload)); diff != "" {
 				t.Errorf("responsible overriders (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestEntriesWithoutContainer(t *testing.T) {
-	template := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"},
-		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "web"}, map[string]any{"name": "log"}}}}},
-	}}
-	settings := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "shop", "name": "settings"}}}
-	policyForContainer := func(container, cluster string) Object {
-		p := &policyv1alpha1.OverridePolicy{}
-		p.Namespace, p.Name = "shop", "check"
-		p.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{
-			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{cluster}},
-			Overriders:    policyv1alpha1.Overriders{ArgsOverrider: []policyv1alpha1.CommandArgsOverrider{{ContainerName: container, Operator: policyv1alpha1.OverriderOpAdd}}},
-		}}
-		return p
-	}
-	member := &clusterv1alpha1.Cluster{}
-	member.Name = "m1"
-	tests := map[string]struct {
-		template *unstructured.Unstructured
-		policy   Object
-		want     []string
-	}{
-		"an existing container":      {template, policyForContainer("web", "m1"), nil},
-		"a missing container":        {template, policyForContainer("nginx", "m1"), []string{`OverridePolicy "shop/check", spec.overrideRules[0].overriders.argsOverrider[0]: Deployment shop/web has no container "nginx"; it has "log", "web"`}},
-		"a rule for another cluster": {template, policyForContainer("nginx", "m2"), nil},
-		"a kind without containers":  {settings, policyForContainer("nginx", "m1"), nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, EntriesWithoutContainer(test.template, member, nil, []Object{test.policy})); diff != "" {
-				t.Errorf("messages (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -45,38 +45,60 @@ func displayName(source Object) string {
 	return fmt.Sprintf("OverridePolicy %q", source.GetNamespace()+"/"+source.GetName())
 }
 
-func (r rule) isEmpty() bool {
-	o := r.overriders
+func isEmpty(o *policyv1alpha1.Overriders) bool {
 	return len(o.ImageOverrider) == 0 && len(o.CommandOverrider) == 0 && len(o.ArgsOverrider) == 0 &&
 		len(o.LabelsOverrider) == 0 && len(o.AnnotationsOverrider) == 0 &&
 		len(o.FieldOverrider) == 0 && len(o.Plaintext) == 0
 }
 
-// apply applies the overriders of the rule to manifest, in place and in a fixed order.
-func (r rule) apply(manifest *unstructured.Unstructured, limits *restrictions) error {
+// ruleApplication is the application of one rule to a manifest.
+type ruleApplication struct {
+	rule
+	manifest *unstructured.Unstructured
+	limits   *restrictions
+	// ineffective names the entries that had no effect and says why.
+	ineffective []string
+	// err is the first error. No entry is applied after an error.
+	err error
+}
+
+// apply applies the overriders of the rule to the manifest, in place and in a fixed order. It
+// returns the entries that had an effect, and messages about the other entries.
+func (r rule) apply(manifest *unstructured.Unstructured, limits *restrictions) (effective policyv1alpha1.Overriders, ineffective []string, err error) {
+	a := &ruleApplication{rule: r, manifest: manifest, limits: limits}
 	o := r.overriders
-	steps := []struct {
-		name  string
-		count int
-		run   func(i int) error
-	}{
-		{"imageOverrider", len(o.ImageOverrider), func(i int) error { return overrideImage(manifest, o.ImageOverrider[i]) }},
-		{"commandOverrider", len(o.CommandOverrider), func(i int) error { return overrideCommandOrArgs(manifest, "command", o.CommandOverrider[i]) }},
-		{"argsOverrider", len(o.ArgsOverrider), func(i int) error { return overrideCommandOrArgs(manifest, "args", o.ArgsOverrider[i]) }},
-		{"labelsOverrider", len(o.LabelsOverrider), func(i int) error { return overrideLabelsOrAnnotations(manifest, "labels", o.LabelsOverrider[i]) }},
-		{"annotationsOverrider", len(o.AnnotationsOverrider), func(i int) error {
-			return overrideLabelsOrAnnotations(manifest, "annotations", o.AnnotationsOverrider[i])
-		}},
-		{"fieldOverrider", len(o.FieldOverrider), func(i int) error { return overrideField(manifest, o.FieldOverrider[i]) }},
-		{"plaintext", len(o.Plaintext), func(i int) error { return overridePlaintext(manifest, o.Plaintext[i]) }},
+	effective = policyv1alpha1.Overriders{
+		ImageOverrider:       applyEntries(a, "imageOverrider", o.ImageOverrider, overrideImage),
+		CommandOverrider:     applyEntries(a, "commandOverrider", o.CommandOverrider, overrideCommand),
+		ArgsOverrider:        applyEntries(a, "argsOverrider", o.ArgsOverrider, overrideArgs),
+		LabelsOverrider:      applyEntries(a, "labelsOverrider", o.LabelsOverrider, overrideLabels),
+		AnnotationsOverrider: applyEntries(a, "annotationsOverrider", o.AnnotationsOverrider, overrideAnnotations),
+		FieldOverrider:       applyEntries(a, "fieldOverrider", o.FieldOverrider, overrideField),
+		Plaintext:            applyEntries(a, "plaintext", o.Plaintext, overridePlaintext),
 	}
-	for _, step := range steps {
-		for i := range step.count {
-			if err := step.run(i); err != nil {
-				return r.wrapError(step.name, i, err)
-			}
-			limits.recordViolations(manifest, r, step.name, i)
+	return effective, a.ineffective, a.err
+}
+
+// applyEntries applies the entries of one overrider and returns those that had an effect. The apply
+// function returns why an entry had no effect, or an empty string.
+func applyEntries[Entry any](
+	a *ruleApplication, overrider string, entries []Entry, apply func(*unstructured.Unstructured, Entry) (string, error),
+) (effective []Entry) {
+	for i, entry := range entries {
+		if a.err != nil {
+			return nil
 		}
+		why, err := apply(a.manifest, entry)
+		if err != nil {
+			a.err = a.wrapError(overrider, i, err)
+			return nil
+		}
+		if why != "" {
+			a.ineffective = append(a.ineffective, fmt.Sprintf("%s, %s.%s[%d]: %s", a.policy, a.field, overrider, i, why))
+			continue
+		}
+		a.limits.recordViolations(a.manifest, a.rule, overrider, i)
+		effective = append(effective, entry)
 	}
-	return nil
+	return effective
 }

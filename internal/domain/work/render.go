@@ -2,6 +2,8 @@ package work
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -117,7 +119,8 @@ func RenderForOwner(in RenderForOwnerInput) (*workv1alpha1.Work, error) {
 }
 
 // scaledManifest returns a copy of the template with the target's share of replicas and
-// completions. The share replaces the number of the template.
+// completions, and without node ports that the member allocates. The share replaces the number of
+// the template.
 func scaledManifest(in RenderInput) (*unstructured.Unstructured, error) {
 	spec := in.Binding.BindingSpec()
 	manifest := in.Template.DeepCopy()
@@ -127,6 +130,7 @@ func scaledManifest(in RenderInput) (*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("setting %d replicas for cluster %q: %w", in.Target.Replicas, in.Target.Name, err)
 		}
 	}
+	removeNodePorts(manifest)
 	if err := divideCompletions(manifest, spec, in.Target.Name, string(in.Template.GetUID())); err != nil {
 		return nil, err
 	}
@@ -166,23 +170,31 @@ func setManifest(into *workv1alpha1.Work, manifest, template *unstructured.Unstr
 
 // appliedOverrideAnnotations returns the annotations that record which overrides were applied.
 func appliedOverrideAnnotations(applied override.AppliedRecord) map[string]string {
-	annotations := map[string]string{}
-	if applied.Cluster != "" {
-		annotations[policyv1alpha1.AppliedClusterOverrides] = applied.Cluster
+	annotations := map[string]string{
+		policyv1alpha1.AppliedClusterOverrides: applied.Cluster,
+		policyv1alpha1.AppliedOverrides:        applied.Namespaced,
+		policyv1alpha1.IneffectiveOverrides:    applied.WithoutEffect,
 	}
-	if applied.Namespaced != "" {
-		annotations[policyv1alpha1.AppliedOverrides] = applied.Namespaced
-	}
+	maps.DeleteFunc(annotations, func(_, text string) bool { return text == "" })
 	return annotations
 }
 
 // HasNewOverrides reports whether the overrides that are applied to the desired Work differ from
 // those of the stored Work. The stored Work may be empty.
 func HasNewOverrides(stored, desired *workv1alpha1.Work) bool {
-	for _, record := range overrideAnnotations {
-		if now := desired.Annotations[record]; now != "" && now != stored.Annotations[record] {
-			return true
-		}
+	return hasNewAnnotation(stored, desired, policyv1alpha1.AppliedClusterOverrides) || hasNewAnnotation(stored, desired, policyv1alpha1.AppliedOverrides)
+}
+
+// NewIneffectiveOverrides returns the overriders without effect in the desired Work, if the stored
+// Work does not list the same. The stored Work may be empty.
+func NewIneffectiveOverrides(stored, desired *workv1alpha1.Work) []string {
+	if !hasNewAnnotation(stored, desired, policyv1alpha1.IneffectiveOverrides) {
+		return nil
 	}
-	return false
+	return strings.Split(desired.Annotations[policyv1alpha1.IneffectiveOverrides], "\n")
+}
+
+func hasNewAnnotation(stored, desired *workv1alpha1.Work, name string) bool {
+	text := desired.Annotations[name]
+	return text != "" && text != stored.Annotations[name]
 }
