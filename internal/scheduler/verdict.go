@@ -57,6 +57,9 @@ type verdict struct {
 	// failedEstimators are the errors of estimators, by the names of the clusters that could have
 	// been chosen.
 	failedEstimators map[string]string
+	// isProcessed reports whether this pass decided about the generation of the binding: it kept or
+	// chose clusters, or found that no clusters fit.
+	isProcessed bool
 	// isPlaced reports whether this pass chose the clusters. It is false if the current clusters
 	// are still correct.
 	isPlaced bool
@@ -69,7 +72,10 @@ type verdict struct {
 func desiredBinding(p pass, result placement.Result, err error) (binding.Object, verdict) {
 	stored, desired := p.stored, withTargets(p, result)
 	v := newVerdict(err)
-	v.affinityGroup, v.failedGroups, v.isPlaced = result.AffinityName, result.FailedGroups, err == nil
+	v.affinityGroup, v.failedGroups, v.isPlaced, v.isProcessed = result.AffinityName, result.FailedGroups, err == nil, true
+	if err != nil && len(v.failedGroups) > 1 {
+		v.message = withSentence(v.message, placement.DescribeOtherGroups(v.failedGroups))
+	}
 	var fit *placement.FitError
 	switch {
 	case err == nil:
@@ -285,10 +291,12 @@ func withReportedStatus(current binding.Object, v verdict, generation int64, now
 			ObservedGeneration: generation, LastTransitionTime: now,
 		})
 	}
+	if v.err == nil || v.isProcessed {
+		status.SchedulerObservedGeneration = generation
+	}
 	if v.err != nil {
 		return next
 	}
-	status.SchedulerObservedGeneration = generation
 	status.SchedulerObservedAffinityName = v.affinityGroup
 	isRescheduled := placement.RescheduleRequested(next.BindingSpec(), status) || !patch.Equal(current.BindingStatus(), status)
 	if v.isPlaced && isRescheduled || v.reason != "" && status.LastScheduledTime == nil {

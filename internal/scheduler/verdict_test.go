@@ -126,8 +126,8 @@ func TestNoFittingCluster(t *testing.T) {
 		if diff := cmp.Diff(&want, conditions.Get(reported.BindingStatus().Conditions, workv1alpha2.Scheduled)); diff != "" {
 			t.Error(diff)
 		}
-		if status := reported.BindingStatus(); status.SchedulerObservedGeneration != 0 || status.LastScheduledTime != nil {
-			t.Errorf("a failure counts as success: %+v", status)
+		if status := reported.BindingStatus(); status.SchedulerObservedGeneration != 2 || status.LastScheduledTime != nil {
+			t.Errorf("the generation was not observed, or a failure counts as success: %+v", status)
 		}
 	})
 	t.Run("keeps the targets if only clusters changed, and reports that", func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // Observations holds the facts outside the binding on which evictions depend. No function is nil.
@@ -59,7 +60,7 @@ type evictionPass struct {
 	Observations
 	spec   *workv1alpha2.ResourceBindingSpec
 	status *workv1alpha2.ResourceBindingStatus
-	// isScheduled reports whether the scheduler observed the present generation of the binding.
+	// isScheduled reports whether the scheduler placed the current generation of the binding.
 	isScheduled bool
 	// isFullyPlaced reports whether the whole workload is scheduled, not counting the clusters to
 	// which tasks of this pass return the workload.
@@ -69,12 +70,19 @@ type evictionPass struct {
 	outcome        Outcome
 }
 
+// isPlacementConfirmed reports whether the clusters of a binding are the result of a successful
+// scheduling of its current generation. The observed generation alone also counts a failure.
+func isPlacementConfirmed(bound binding.Object) bool {
+	status := bound.BindingStatus()
+	return status.SchedulerObservedGeneration == bound.GetGeneration() && !conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
+}
+
 // DecideEvictions decides about every eviction task of a binding. The binding is not modified.
 func DecideEvictions(bound binding.Object, c Observations) Outcome {
 	spec, status := bound.BindingSpec(), bound.BindingStatus()
 	e := &evictionPass{
 		Observations: c, spec: spec.DeepCopy(), status: status,
-		isScheduled: status.SchedulerObservedGeneration == bound.GetGeneration(), isFullyPlaced: IsFullyPlaced(spec),
+		isScheduled: isPlacementConfirmed(bound), isFullyPlaced: IsFullyPlaced(spec),
 		failedClusters: ReadFailures(bound, c.Now).AvoidedClusters(),
 	}
 	for i := range spec.GracefulEvictionTasks {

@@ -124,6 +124,13 @@ func TestDecideEvictions(t *testing.T) {
 			bound: withHealth(newBinding(2, target("b", 2)), healthy, "b"), task: evictionTask("a", 2, 1),
 			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.IsStatusCurrent = noCluster }, want: "keeps a until 12:09",
 		},
+		"a failed scheduling of the current generation keeps the task": {
+			bound: withHealth(newBinding(2, target("b", 2)), healthy, "b"), task: evictionTask("a", 2, 1),
+			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) {
+				b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: workv1alpha2.BindingReasonNoClusterFit}}
+			},
+			want: "keeps a until 12:09",
+		},
 		"a status that is not applied keeps the task": {
 			bound: withHealth(newBinding(2, target("b", 2)), healthy, "b"), task: evictionTask("a", 2, 1),
 			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) { b.Status.AggregatedStatus[0].Applied = false },
