@@ -10,11 +10,11 @@ import (
 	"net/url"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	internalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/klog/v2"
 
@@ -36,13 +36,15 @@ func (h *Handler) ServeCache(w http.ResponseWriter, req *http.Request, nativePat
 		writeJSON(ctx, w, http.StatusBadRequest, map[string]string{"error": err.Error()})
 		return
 	}
+	found := &warnings{caller: caller}
 	kind := h.cache.Kind(path.resource)
 	if kind == nil {
-		writeError(ctx, w, apierrors.NewInternalError(fmt.Errorf(
-			"no ResourceRegistry selects %s: add its kind to a registry, or correct the path", path.resource.String())))
+		// The kind of the list is unknown, because the cache knows only the kinds of the registries.
+		found.add("no ResourceRegistry selects %s: add its kind to a registry, or correct the path", path.resource.String())
+		found.addTo(w.Header())
+		writeJSON(ctx, w, http.StatusOK, metav1.List{TypeMeta: metav1.TypeMeta{Kind: "List", APIVersion: "v1"}, Items: []runtime.RawExtension{}})
 		return
 	}
-	found := &warnings{caller: caller}
 	sources := h.readable(ctx, kind.Snapshot(), path, caller, found)
 	found.addTo(w.Header())
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")

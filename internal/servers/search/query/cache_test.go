@@ -148,21 +148,33 @@ func TestServeCacheHasTheFormThatClientsExpect(t *testing.T) {
 	}
 }
 
+// Clients expect a list even if no ResourceRegistry selects the kind.
+func TestServeCacheOfUnselectedKindIsEmpty(t *testing.T) {
+	recorder := serveCache(t, newHandler(newCache(t), &rights{}), "apis/example.com/v1/things", "")
+	list := &unstructured.UnstructuredList{}
+	if err := list.UnmarshalJSON(recorder.Body.Bytes()); err != nil || len(list.Items) != 0 || recorder.Code != http.StatusOK {
+		t.Errorf("status %d, error %v: %s", recorder.Code, err, recorder.Body)
+	}
+	const want = "no ResourceRegistry selects example.com/v1, Resource=things: add its kind to a registry, or correct the path"
+	if warnings := recorder.Header()["Warning"]; len(warnings) != 1 || !containsText(warnings[0], want) {
+		t.Errorf("warnings %q", warnings)
+	}
+}
+
 func TestServeCacheErrors(t *testing.T) {
 	tests := map[string]struct {
 		path, query string
 		wantCode    int
 		wantBody    string
 	}{
-		"a kind that no registry selects": {"apis/example.com/v1/things", "", 500, `no ResourceRegistry selects example.com/v1, Resource=things: add its kind to a registry, or correct the path`},
-		"a subresource":                   {"api/v1/namespaces/shop/pods/web/log", "", 400, `invalid request parts`},
-		"a subresource of a namespace":    {"api/v1/namespaces/shop/status", "", 400, `invalid request parts`},
-		"no resource":                     {"apis/apps/v1", "", 400, `invalid request parts`},
-		"no API path":                     {"healthz", "", 400, `invalid request parts`},
-		"an empty path":                   {"/", "", 400, `invalid request parts`},
-		"an empty part":                   {"api/v1//pods", "", 400, `invalid request parts`},
-		"a malformed label selector":      {"api/v1/pods", "labelSelector=a%3D%3D%3Db", 400, `{"error":`},
-		"a malformed limit":               {"api/v1/pods", "limit=x", 400, `{"error":`},
+		"a subresource":                {"api/v1/namespaces/shop/pods/web/log", "", 400, `invalid request parts`},
+		"a subresource of a namespace": {"api/v1/namespaces/shop/status", "", 400, `invalid request parts`},
+		"no resource":                  {"apis/apps/v1", "", 400, `invalid request parts`},
+		"no API path":                  {"healthz", "", 400, `invalid request parts`},
+		"an empty path":                {"/", "", 400, `invalid request parts`},
+		"an empty part":                {"api/v1//pods", "", 400, `invalid request parts`},
+		"a malformed label selector":   {"api/v1/pods", "labelSelector=a%3D%3D%3Db", 400, `{"error":`},
+		"a malformed limit":            {"api/v1/pods", "limit=x", 400, `{"error":`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
