@@ -17,6 +17,19 @@ const (
 	// the template. It is written only together with another change of the Work.
 	RenderedFromAnnotation = "work.karmada.io/rendered-from"
 
+	// RecreateFinishedJobAnnotation is an annotation of a Job template. With the
+	// value "true", a Complete or Failed Job that is deleted in a member cluster is
+	// created and executed again. Without it, the Job stays deleted there.
+	RecreateFinishedJobAnnotation = "work.karmada.io/recreate-finished-job"
+
+	// NodePortAllocationAnnotation is an annotation of a Service template. With the
+	// value NodePortAllocationMember, each member cluster allocates the node ports of
+	// the Service. Without it, the members get the node ports of the template.
+	NodePortAllocationAnnotation = "service.karmada.io/node-port-allocation"
+
+	// NodePortAllocationMember is a value of NodePortAllocationAnnotation.
+	NodePortAllocationMember = "member"
+
 	// ManagedByKarmadaLabel marks, with the value ManagedByKarmadaLabelValue, an
 	// object in a cluster that Karmada may change and delete.
 	ManagedByKarmadaLabel = "karmada.io/managed"

@@ -81,11 +81,14 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	return err
 }
 
-// create creates the object in the member. If the member rejects the request, the object may exist,
+// create creates the object in the member, unless it is a finished Job. If the member rejects the request, the object may exist,
 // because the cache is older than the object, or because the object has no Karmada label and is not
 // in the cache. In that case create reads the object from the API server of the member and updates
 // it.
 func (c *controller) create(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
+	if work.WasExecuted(d.work, manifest) {
+		return nil
+	}
 	key := keyOf(d.work, manifest)
 	repair, wait := c.tracker.checkRepair(key, manifest, c.now())
 	if wait > 0 {
@@ -104,7 +107,7 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 	}
 	c.metrics.countCreate(d.member.Name, manifest, repair, err)
 	if err != nil {
-		return fmt.Errorf("creating %s in cluster %s: %w", describeObject(manifest), d.member.Name, nameOverriders(d.work, manifest, newRejectionError(err, true)))
+		return fmt.Errorf("creating %s in cluster %s: %w", describeObject(manifest), d.member.Name, explainRejection(ctx, d, manifest, newRejectionError(err, true)))
 	}
 	d.hasWritten = true
 	c.tracker.recordApplied(key, manifest, created)
@@ -154,7 +157,7 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 	}
 	if err := d.member.Client().Update(ctx, desired); err != nil {
 		c.metrics.countUpdate(d.member.Name, manifest, updateFailed, err)
-		return fmt.Errorf("updating %s in cluster %s: %w", describeObject(manifest), d.member.Name, nameOverriders(d.work, manifest, newRejectionError(err, false)))
+		return fmt.Errorf("updating %s in cluster %s: %w", describeObject(manifest), d.member.Name, explainRejection(ctx, d, manifest, newRejectionError(err, false)))
 	}
 	d.hasWritten = true
 	c.metrics.countUpdate(d.member.Name, manifest, updateDone, nil)

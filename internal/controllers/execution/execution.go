@@ -192,7 +192,11 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	failures := work.ExplainForbidden(c.applyAll(ctx, d), cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	if isUndecided(failures) {
 		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
-		c.recordFailureEvents(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
+		if c.members.IsHealthy(cluster.Name) {
+			// Otherwise the conditions of the Cluster report the failure, or the member has just
+			// started.
+			c.recordFailureEvents(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
+		}
 		return reconcile.Result{}, errors.Join(failures...)
 	}
 	hasWritten := c.tracker.recordWrite(workKey(stored), d.hasWritten, c.now())

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
@@ -31,6 +32,10 @@ func isUnanswered(failures []error) bool {
 func isResponse(err error) bool {
 	if errors.As(err, new(*retainError)) {
 		return !errors.Is(err, context.Canceled) // a timeout within it is one of a webhook
+	}
+	var identityErr *member.IdentityError
+	if errors.As(err, &identityErr) {
+		return identityErr.Identity.OtherID != "" // otherwise the request was not sent
 	}
 	var transport *url.Error
 	return !errors.As(err, &transport) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
@@ -80,6 +85,16 @@ func newRejectionError(err error, creating bool) error {
 		text = strings.ToValidUTF8(text[:half], "") + " ... " + strings.ToValidUTF8(text[len(text)-half:], "")
 	}
 	return &rejectionError{error: err, message: text + rejectionHint(err, creating)}
+}
+
+// explainRejection adds to the error of a member the overriders that changed a rejected field, and the
+// Services that use a requested node port.
+func explainRejection(ctx context.Context, d *delivery, manifest *unstructured.Unstructured, rejection error) error {
+	err := nameOverriders(d.work, manifest, rejection)
+	if hint := describeNodePortClash(ctx, d, manifest, rejection); hint != "" {
+		return &rejectionError{error: err, message: err.Error() + hint}
+	}
+	return err
 }
 
 // rejectionHint returns a hint to append to a rejection. It returns an empty string if the message

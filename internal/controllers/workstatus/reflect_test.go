@@ -174,3 +174,16 @@ func TestNamesSameWork(t *testing.T) {
 		})
 	}
 }
+
+// The status of a finished Job proves that it was executed, also after the Job is deleted.
+func TestStatusOfDeletedFinishedJobIsKept(t *testing.T) {
+	job := workv1alpha1.ResourceIdentifier{Group: "batch", Version: "v1", Kind: "Job", Namespace: "shop", Name: "import"}
+	stored := []workv1alpha1.ManifestStatus{{Identifier: job, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
+	if kept := (reflection{identifier: job, isAbsent: true}).mergeInto(stored, nil); len(kept) != 1 {
+		t.Errorf("statuses %v", kept)
+	}
+	stored[0].Status.Raw = []byte(`{"active":1}`)
+	if kept := (reflection{identifier: job, isAbsent: true}).mergeInto(stored, nil); len(kept) != 0 {
+		t.Errorf("the status of a deleted running Job is kept: %v", kept)
+	}
+}

@@ -259,6 +259,8 @@ type reflection struct {
 
 func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest) []workv1alpha1.ManifestStatus {
 	switch {
+	case r.isAbsent && work.IsFinishedJob(statuses, r.identifier):
+		return statuses // the status proves that the Job needs no further execution
 	case r.isAbsent:
 		return work.DropManifestStatus(statuses, r.identifier, manifests)
 	case r.status != nil:

@@ -38,7 +38,7 @@ func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.R
 
 // hasDividedCompletions reports whether the completions of a template of that kind are divided.
 func hasDividedCompletions(spec *workv1alpha2.ResourceBindingSpec, kind schema.GroupVersionKind) bool {
-	return kind.GroupKind() == (schema.GroupKind{Group: "batch", Kind: "Job"}) && spec.Replicas > 0 && binding.IsDivided(spec)
+	return kind.GroupKind() == jobKind && spec.Replicas > 0 && binding.IsDivided(spec)
 }
 
 // completionsShare returns the share of one target in the completions of a Job. divided is false if

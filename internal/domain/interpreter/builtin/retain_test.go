@@ -73,6 +73,19 @@ func TestRetain(t *testing.T) {
 			observed: `{spec: {type: LoadBalancer, clusterIP: 10.0.0.1, healthCheckNodePort: 30100}}`,
 			want:     `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, clusterIP: 10.0.0.1, healthCheckNodePort: 30100}}`,
 		},
+		"a Service keeps the node ports that the member allocated": {
+			desired:  `{apiVersion: v1, kind: Service, spec: {type: NodePort, ports: [{port: 80}, {port: 80, protocol: UDP}, {port: 81, nodePort: 30081}, {port: 82}]}}`,
+			observed: `{spec: {type: NodePort, ports: [{port: 80, protocol: TCP, nodePort: 30080}, {port: 80, protocol: UDP, nodePort: 30180}, {port: 81, nodePort: 30999}]}}`,
+			want:     `{apiVersion: v1, kind: Service, spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}, {port: 80, protocol: UDP, nodePort: 30180}, {port: 81, nodePort: 30081}, {port: 82}]}}`,
+		},
+		"a Service that becomes ClusterIP keeps no node ports": {
+			desired:  `{apiVersion: v1, kind: Service, spec: {type: ClusterIP, ports: [{port: 80}]}}`,
+			observed: `{spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}}`,
+		},
+		"malformed ports of a Service are left to the API server": {
+			desired:  `{apiVersion: v1, kind: Service, spec: {type: NodePort, ports: [{port: [80]}, 7]}}`,
+			observed: `{spec: {type: NodePort, ports: {port: 80}}}`,
+		},
 		"a Service keeps the class that the member set": {
 			desired:  `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}`,
 			observed: `{spec: {type: LoadBalancer, loadBalancerClass: example.com/inner}}`,

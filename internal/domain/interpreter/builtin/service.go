@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +44,59 @@ func retainService(_ context.Context, desired, observed *unstructured.Unstructur
 			return nil, err
 		}
 	}
+	if err := retainNodePorts(&retained, observed); err != nil {
+		return nil, err
+	}
 	return retainUnsetFields(retained.object, observed, "loadBalancerClass")
+}
+
+// retainNodePorts keeps the node ports that the member allocated for ports of the desired Service
+// without a node port. A port is identified by its number and protocol. A Service of type ClusterIP
+// has no node ports.
+func retainNodePorts(retained *copyOnWrite, observed *unstructured.Unstructured) error {
+	if kind, err := text(retained.object.Object, "spec", "type"); err != nil ||
+		kind != string(corev1.ServiceTypeNodePort) && kind != string(corev1.ServiceTypeLoadBalancer) {
+		return err
+	}
+	keyOf := func(port map[string]any) string {
+		if port["protocol"] == nil {
+			return fmt.Sprintf("%v/%s", port["port"], corev1.ProtocolTCP)
+		}
+		return fmt.Sprintf("%v/%v", port["port"], port["protocol"])
+	}
+	allocated := map[string]any{}
+	for _, port := range mapsAt(observed.Object, "spec", "ports") {
+		allocated[keyOf(port)] = port["nodePort"]
+	}
+	desired, changed := mapsAt(retained.object.Object, "spec", "ports"), false
+	ports := make([]any, len(desired))
+	for i, port := range desired {
+		if nodePort := allocated[keyOf(port)]; nodePort != nil && port["nodePort"] == nil {
+			port, changed = maps.Clone(port), true
+			port["nodePort"] = nodePort
+		}
+		ports[i] = port
+	}
+	if !changed {
+		return nil
+	}
+	return retained.set(ports, "spec", "ports")
+}
+
+// mapsAt returns the entries of a list of maps. It returns nil if any entry is not a map, so that a
+// malformed list is left to the API server.
+func mapsAt(object map[string]any, path ...string) []map[string]any {
+	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
+	list, _ := value.([]any)
+	entries := make([]map[string]any, 0, len(list))
+	for _, item := range list {
+		entry, ok := item.(map[string]any)
+		if !ok {
+			return nil
+		}
+		entries = append(entries, entry)
+	}
+	return entries
 }
 
 // isLoadBalancer reports whether the Service is of type LoadBalancer. Services of other types have
