@@ -82,6 +82,7 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 	if err := serving.ApplyToConfig(&config.Config); err != nil {
 		return fmt.Errorf("configuring serving: %w", err)
 	}
+	config.SecureServing.Cert = pollServingCert(config.SecureServing.Cert)
 	return nil
 }
 

@@ -97,7 +97,7 @@ func clientCAProvider(options *genericoptions.DelegatingAuthenticationOptions, k
 		if err != nil {
 			return nil, fmt.Errorf("reading the CA of client certificates: %w", err)
 		}
-		return ca, nil
+		return PollCA(ca), nil
 	}
 	if options.SkipInClusterLookup {
 		return nil, nil
@@ -119,6 +119,7 @@ func frontProxyConfig(ctx context.Context, options *genericoptions.DelegatingAut
 		if err != nil {
 			return nil, fmt.Errorf("reading the CA of the front proxy: %w", err)
 		}
+		config.CAContentProvider = PollCA(config.CAContentProvider)
 		return config, nil
 	}
 	if options.SkipInClusterLookup {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
+	"karmada.io/karmada/internal/extensionserver"
 	"karmada.io/karmada/internal/pki"
 )
 
@@ -80,6 +81,8 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 	// server is stopped, each scrape of the metrics would wait until the monitor times out.
 	etcdmetrics.SetStorageMonitorGetter(noStorageMonitors)
 	setCompiledVersion(config)
+	published := &config.KubeAPIs.ControlPlane.ClusterAuthenticationInfo
+	extensionserver.PollCertificates(config.KubeAPIs.ControlPlane.Generic.SecureServing, &published.ClientCA, &published.RequestHeaderCA)
 	completedConfig, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("completing the configuration of kube-apiserver: %w", err)

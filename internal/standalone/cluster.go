@@ -229,8 +229,7 @@ func (c *Cluster) ServingCert() (certFile, keyFile string) {
 	return c.certs.CertFile(certAdmin), c.certs.KeyFile(certAdmin)
 }
 
-// StartControllers runs the named controllers of kube-controller-manager. Without names it runs
-// all controllers that are enabled by default.
+// StartControllers runs the named controllers of kube-controller-manager.
 func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) error {
 	s, err := startControllerManager(ctx, c.certs, c.inProcessAccess(), c.options, controllers)
 	if err != nil {
@@ -265,7 +264,7 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 	if err := createNodes(ctx, client, nodes, kubeletPort); err != nil {
 		return err
 	}
-	if err := c.StartControllers(ctx); err != nil {
+	if err := c.StartControllers(ctx, memberControllers...); err != nil {
 		return err
 	}
 	scheduler, err := startScheduler(ctx, c.inProcessAccess())

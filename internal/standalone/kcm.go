@@ -26,8 +26,12 @@ var KarmadaControllers = []string{
 	"tokencleaner", "csrcleaner", "csrsigning", "clusterrole-aggregation",
 }
 
-// startControllerManager runs the named controllers of kube-controller-manager. Without names it
-// runs all controllers that are enabled by default.
+// memberControllers are the controllers of a simulated member: all default controllers except the
+// controller that attaches volumes, because simulated nodes have no volumes to attach and the
+// controller watches a directory for its plugins.
+var memberControllers = []string{"*", "-persistentvolume-attach-detach-controller"}
+
+// startControllerManager runs the named controllers of kube-controller-manager.
 func startControllerManager(ctx context.Context, certs pki.Dir, access inProcessAccess, o Options, controllers []string) (*server, error) {
 	s, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
@@ -39,17 +43,17 @@ func startControllerManager(ctx context.Context, certs pki.Dir, access inProcess
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--root-ca-file=" + certs.CertFile(certCA),
-		"--cluster-signing-cert-file=" + certs.CertFile(certCA),
-		"--cluster-signing-key-file=" + certs.KeyFile(certCA),
+		// Only this signer is needed, because the clusters have no kubelets. Each signer would watch
+		// the files of the CA.
+		"--cluster-signing-kube-apiserver-client-cert-file=" + certs.CertFile(certCA),
+		"--cluster-signing-kube-apiserver-client-key-file=" + certs.KeyFile(certCA),
 		"--service-account-private-key-file=" + certs.KeyFile(certServiceAccount),
 		"--use-service-account-credentials=false",
 	}, unthrottledFlags...)
 	if o.CertificateLifetime > 0 {
 		args = append(args, "--cluster-signing-duration="+o.CertificateLifetime.String())
 	}
-	if len(controllers) > 0 {
-		args = append(args, "--controllers="+strings.Join(controllers, ","))
-	}
+	args = append(args, "--controllers="+strings.Join(controllers, ","))
 	sets := s.Flags(app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases())
 	if err := parseFlags("kube-controller-manager", sets, args); err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"karmada.io/karmada/internal/extensionserver"
 )
 
 // Name is the name of the program.
@@ -125,6 +127,8 @@ func (k *karmadaOptions) run(ctx context.Context, completed options.CompletedOpt
 	if err != nil {
 		return fmt.Errorf("configuring the API server: %w", err)
 	}
+	published := &config.KubeAPIs.ControlPlane.ClusterAuthenticationInfo
+	extensionserver.PollCertificates(config.KubeAPIs.ControlPlane.Generic.SecureServing, &published.ClientCA, &published.RequestHeaderCA)
 	if err := k.wrapConversion(config); err != nil { //nolint:contextcheck // requests share the lists of the reviewer
 		return err
 	}

@@ -1,0 +1,81 @@
+// Package hostlimits checks limits of the operating system before servers start on this machine.
+package hostlimits
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// maxUserInstances is the kernel parameter that limits the inotify instances of one user.
+const maxUserInstances = "fs.inotify.max_user_instances"
+
+// CheckInotify returns an error if the user has fewer free inotify instances than needed. Programs
+// use inotify to watch files; without a free instance they fail with "too many open files". It
+// returns nil on systems without /proc, and if the number of instances cannot be read.
+func CheckInotify(needed int) error { return checkInotify("/proc", os.Getuid(), needed) }
+
+func checkInotify(proc string, uid, needed int) error {
+	text, err := os.ReadFile(filepath.Join(proc, "sys/fs/inotify/max_user_instances"))
+	if err != nil {
+		return nil
+	}
+	limit, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil
+	}
+	used := countInotify(proc, uid)
+	if used+needed <= limit {
+		return nil
+	}
+	return fmt.Errorf("%s is %d, and processes of user %s use %d instances, so %d more are not available: "+
+		"raise the limit with `sudo sysctl %s=%d`, or stop programs that watch files, such as editors",
+		maxUserInstances, limit, userName(uid), used, needed, maxUserInstances, max(1024, 2*(used+needed)))
+}
+
+// countInotify returns the number of inotify instances of all processes of a user. Processes whose
+// files cannot be read are not counted.
+func countInotify(proc string, uid int) (count int) {
+	processes, err := filepath.Glob(filepath.Join(proc, "[0-9]*"))
+	if err != nil {
+		return 0
+	}
+	for _, process := range processes {
+		if !isOwnedBy(process, uid) {
+			continue
+		}
+		directory := filepath.Join(process, "fd")
+		files, err := os.ReadDir(directory)
+		if err != nil {
+			continue // the process ended
+		}
+		for _, file := range files {
+			if target, err := os.Readlink(filepath.Join(directory, file.Name())); err == nil && strings.HasSuffix(target, "inotify") {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// isOwnedBy reports whether a process belongs to a user. The first number of the line Uid in its
+// status is the real user ID.
+func isOwnedBy(process string, uid int) bool {
+	status, err := os.ReadFile(filepath.Join(process, "status"))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(status), "\nUid:")
+	fields := strings.Fields(rest)
+	return len(fields) > 0 && fields[0] == strconv.Itoa(uid)
+}
+
+func userName(uid int) string {
+	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return found.Username
+	}
+	return strconv.Itoa(uid)
+}
