@@ -249,3 +249,28 @@ func TestMissingImageEndsWait(t *testing.T) {
 		})
 	}
 }
+
+func TestRepeatedCrashEndsWait(t *testing.T) {
+	const line = "unknown flag: --no-such-flag"
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "p1", UID: "1"}}
+	crash := func(count int32, message string) []corev1.Pod {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "c", RestartCount: count, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "usage\n" + message}},
+		}}
+		return []corev1.Pod{pod}
+	}
+	crashes := crashLog{}
+	for _, pods := range [][]corev1.Pod{crash(1, line), crash(1, line), crash(2, "another error")} {
+		if err := crashes.findRepeated("Deployment x", pods); err != nil {
+			t.Fatalf("the wait ended: %v", err)
+		}
+	}
+	const want = "another error (exit code 1; the whole log: kubectl --namespace karmada-system logs p1 --container c --previous): Deployment x crashed twice with this error"
+	if err := crashes.findRepeated("Deployment x", crash(3, "another error")); err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+	if got := notReadyReason("x", nil, crash(3, line), nil); !strings.HasPrefix(got, line) {
+		t.Errorf("the reason does not begin with the last line of the log: %s", got)
+	}
+}

@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,10 @@ func wantedReplicas(replicas *int32) int32 {
 
 // AwaitReady reads a Deployment or StatefulSet until it is rolled out; see NewWorkload. After the
 // timeout, it returns a NotReadyError that names each Pod which is not ready. A timeout of 0 means
-// no time limit. It returns a MissingImageError as soon as a new Pod cannot get its image.
+// no time limit. It returns a MissingImageError as soon as a new Pod cannot get its image, and a
+// CrashError as soon as a container crashed twice with the same error.
 func AwaitReady(ctx context.Context, host client.Client, workload client.Object, timeout time.Duration) error {
-	name, lastErr, began := Describe(workload), error(nil), time.Now()
+	name, lastErr, began, crashes := Describe(workload), error(nil), time.Now(), crashLog{}
 	poll := func(ctx context.Context) (bool, error) {
 		if lastErr = host.Get(ctx, client.ObjectKeyFromObject(workload), workload); lastErr != nil {
 			return false, nil //nolint:nilerr // the wait continues
@@ -105,7 +107,11 @@ func AwaitReady(ctx context.Context, host client.Client, workload client.Object,
 		if readRollout(workload).done {
 			return true, nil
 		}
-		return false, checkImages(ctx, host, workload, began)
+		pods, err := ListPods(ctx, host, workload.GetNamespace(), readRollout(workload).selector.MatchLabels)
+		if err != nil {
+			return false, nil //nolint:nilerr // the wait continues
+		}
+		return false, cmp.Or(checkImages(name, pods, began), crashes.findRepeated(name, pods))
 	}
 	var err error
 	if timeout == 0 {
@@ -115,7 +121,7 @@ func AwaitReady(ctx context.Context, host client.Client, workload client.Object,
 	}
 	state := readRollout(workload)
 	switch {
-	case err == nil || errors.As(err, new(*MissingImageError)):
+	case err == nil || errors.As(err, new(*MissingImageError)) || errors.As(err, new(*CrashError)):
 		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("waiting for %s: %w", name, ctx.Err())
@@ -135,16 +141,12 @@ func (m *MissingImageError) Error() string {
 
 // checkImages returns a MissingImageError if a Pod of the workload that is younger than began cannot
 // get its image. An older Pod may be one of an earlier run, after which the image was mirrored.
-func checkImages(ctx context.Context, host client.Client, workload client.Object, began time.Time) error {
-	pods, err := ListPods(ctx, host, workload.GetNamespace(), readRollout(workload).selector.MatchLabels)
-	if err != nil {
-		return nil //nolint:nilerr // the wait for the workload continues
-	}
+func checkImages(workload string, pods []corev1.Pod, began time.Time) error {
 	for i := range pods {
 		failure, failed := podfailure.MostCommon(pods[i : i+1])
 		// Times of creation have no fractions of a second.
 		if failed && failure.Reason == podfailure.ImagePullBackOff && !pods[i].CreationTimestamp.Time.Before(began.Truncate(time.Second)) {
-			return &MissingImageError{Workload: Describe(workload), Cause: failure.Message}
+			return &MissingImageError{Workload: workload, Cause: failure.Message}
 		}
 	}
 	return nil
@@ -193,6 +195,10 @@ func notReadyReason(workload string, conditions []appsv1.DeploymentCondition, po
 			continue
 		}
 		reason := fmt.Sprintf("its phase is %s", pod.Status.Phase)
+		if crash := describeLastCrash(pod); crash != "" {
+			reasons = append(reasons, crash)
+			continue
+		}
 		if failure, ok := podfailure.MostCommon(pods[i : i+1]); ok {
 			reason = failure.Reason + ": " + failure.Message
 		} else if warning := warnings[pod.Name]; warning != "" {
