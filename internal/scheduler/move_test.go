@@ -74,6 +74,18 @@ func TestMoveOfTheSchedulerKeepsTheCopy(t *testing.T) {
 			clusters: []*clusterv1alpha1.Cluster{goldMember("member1"), goldMember("member2")},
 			want:     `member2:4; departed {"member1":"2026-01-02T12:00:00Z"}`,
 		},
+		"a user changes the placement, which still selects the cluster": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+					ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+					WeightPreference: &policyv1alpha1.ClusterPreferences{StaticWeightList: []policyv1alpha1.StaticClusterWeight{
+						{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member2"}}, Weight: 1},
+					}},
+				}
+			},
+			clusters: []*clusterv1alpha1.Cluster{goldMember("member1"), goldMember("member2")},
+			want:     "member2:4; evicted from member1 by Scheduler: the scheduler chose member2",
+		},
 		"a user excludes every cluster": {
 			change: func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Placement.ClusterAffinity.ClusterNames = []string{"member3"}

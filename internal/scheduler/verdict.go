@@ -13,6 +13,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/guard"
@@ -103,7 +104,7 @@ func desiredBinding(p pass, result placement.Result, err error) (binding.Object,
 }
 
 // withTargets returns the binding with the targets of a result. Clusters that a change of the
-// placement removes lose their copies at once. Other clusters keep them until their replacement is
+// placement excludes lose their copies at once. Other clusters keep them until their replacement is
 // healthy.
 func withTargets(p pass, result placement.Result) binding.Object {
 	desired := binding.ShallowCopy(p.stored)
@@ -112,11 +113,11 @@ func withTargets(p pass, result placement.Result) binding.Object {
 	if sameTargets(before, result.Clusters) {
 		return desired
 	}
-	if result.PlacementChanged {
-		spec.Clusters = slices.Clip(result.Clusters)
-	} else {
-		failover.Move(spec, slices.Clip(result.Clusters), p.snapshot.isTerminating, p.started)
+	leavesAtOnce := func(name string) bool {
+		cluster := p.snapshot.find(name)
+		return p.snapshot.isTerminating(name) || result.PlacementChanged && cluster != nil && !clusteraffinity.Selects(spec.Placement, cluster)
 	}
+	failover.Move(spec, slices.Clip(result.Clusters), leavesAtOnce, p.started)
 	binding.RecordDepartures(desired, departedClusters(p, before, desired, result.PlacementChanged), p.started)
 	return desired
 }

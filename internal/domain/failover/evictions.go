@@ -109,6 +109,8 @@ func (e *evictionPass) decideTask(task *workv1alpha2.GracefulEvictionTask) {
 		e.finishTask(task, "the cluster is not registered any more")
 	case direct && !e.IsCopyGone(task.FromCluster):
 		e.holdTask(task, "the copy there still exists, and no other cluster gets the workload before it is deleted")
+	case e.isScheduled && isScaledToZero(e.spec):
+		e.finishTask(task, "the workload is scaled to 0 replicas")
 	case e.isReplaced():
 		e.finishTask(task, "the workload is healthy in "+strings.Join(targetNames(e.spec), ", "))
 	case e.isOverdue(task) && e.IsCopyGone(task.FromCluster):

@@ -131,6 +131,12 @@ func TestDecideEvictions(t *testing.T) {
 			},
 			want: "keeps a until 12:09",
 		},
+		"a scale-down to 0 ends the task": {
+			bound: newBinding(0), task: evictionTask("a", 2, 1),
+			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) { b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{} },
+			want:   "ends a: the workload is scaled to 0 replicas",
+		},
+		"an object without replicas is not scaled to 0": {bound: newBinding(0), task: evictionTask("a", 0, 1), want: "keeps a until 12:09"},
 		"a status that is not applied keeps the task": {
 			bound: withHealth(newBinding(2, target("b", 2)), healthy, "b"), task: evictionTask("a", 2, 1),
 			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) { b.Status.AggregatedStatus[0].Applied = false },

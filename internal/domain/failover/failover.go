@@ -114,11 +114,16 @@ func HasHealthyCopies(bound binding.Object) bool {
 	spec := bound.BindingSpec()
 	targets := binding.TargetClusters(spec)
 	if len(targets) == 0 {
-		return hasDividedReplicas(spec) && spec.Replicas == 0
+		return isScaledToZero(spec)
 	}
 	return missingReplicas(spec) <= 0 && !slices.ContainsFunc(targets, func(target workv1alpha2.TargetCluster) bool {
 		return !reportsHealthy(bound.BindingStatus(), target.Name)
 	})
+}
+
+// isScaledToZero reports whether no cluster has the workload because it has no replicas.
+func isScaledToZero(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return len(spec.Clusters) == 0 && hasDividedReplicas(spec) && spec.Replicas == 0
 }
 
 // missingReplicas returns how many replicas of a divided workload are not scheduled to a cluster.

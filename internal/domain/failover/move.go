@@ -18,10 +18,11 @@ import (
 // the replacement is healthy. A cluster that is a target again loses the task of the scheduler.
 //
 // A cluster gets no task if no other cluster got replicas for it, for example after the template was
-// scaled down, if it has no replicas of a divided workload, or if isTerminating reports that the
-// cluster is being unregistered.
-func Move(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster, isTerminating func(cluster string) bool, now time.Time) {
-	before := spec.Clusters
+// scaled down, if it is known to have no replicas of a divided workload, or if leavesAtOnce reports
+// that the cluster is being unregistered or that a user excluded it.
+func Move(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster, leavesAtOnce func(cluster string) bool, now time.Time) {
+	// Before the first scheduling of replicas, the replicas of the clusters are not known.
+	before, areReplicasKnown := spec.Clusters, !binding.AwaitsReplicas(spec)
 	spec.Clusters = targets
 	spec.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(task workv1alpha2.GracefulEvictionTask) bool {
 		return task.Producer == workv1alpha2.EvictionProducerScheduler && HasTarget(spec, task.FromCluster)
@@ -31,8 +32,8 @@ func Move(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetC
 		return
 	}
 	for _, target := range before {
-		isEmpty := target.Replicas == 0 && hasDividedReplicas(spec)
-		if isEmpty || HasTarget(spec, target.Name) || IsEvicting(spec, target.Name) || isTerminating(target.Name) {
+		isEmpty := target.Replicas == 0 && areReplicasKnown && hasDividedReplicas(spec)
+		if isEmpty || HasTarget(spec, target.Name) || IsEvicting(spec, target.Name) || leavesAtOnce(target.Name) {
 			continue
 		}
 		task := workv1alpha2.GracefulEvictionTask{
