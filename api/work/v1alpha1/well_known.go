@@ -115,6 +115,10 @@ const (
 	// allows.
 	WorkDeletionBudgetExceededReason = "DeletionBudgetExceeded"
 
+	// WorkNamespaceInUseReason: the Work delivers a Namespace that contains objects whose deletion is
+	// held or not decided yet.
+	WorkNamespaceInUseReason = "NamespaceInUse"
+
 	// WorkRestoreNotConfirmedReason: the control plane is restored from a backup, and no user has
 	// confirmed the restore yet.
 	WorkRestoreNotConfirmedReason = "RestoreNotConfirmed"

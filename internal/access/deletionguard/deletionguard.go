@@ -10,6 +10,7 @@ package deletionguard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/statuswriter"
 )
@@ -114,7 +116,10 @@ func (g *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, ka
 	if err = g.recordEpoch(ctx, &decision); err != nil {
 		return decision, err
 	}
-	decision.Evidence.AlreadyAllowed = decision.epoch.Permits(karmadaWork) || g.isSettled(karmadaWork)
+	decision.Evidence.AlreadyAllowed = g.isAllowed(karmadaWork, decision.epoch)
+	if decision.Evidence.ContainsUndecided, err = g.containsUndecided(ctx, karmadaWork, decision); err != nil {
+		return decision, err
+	}
 	decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, guard.Counts{}, g.limits)
 	if decision.Verdict == guard.ReadTemplate && reachable {
 		decision.Evidence.Template = g.proveTemplate(ctx, karmadaWork)
@@ -126,6 +131,29 @@ func (g *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, ka
 		decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, counts, g.limits)
 	}
 	return decision, nil
+}
+
+// isAllowed reports whether an earlier decision allowed the deletion of a Work.
+func (g *Guard) isAllowed(karmadaWork *workv1alpha1.Work, current epoch.Epoch) bool {
+	return current.Permits(karmadaWork) || g.isSettled(karmadaWork)
+}
+
+// containsUndecided reports whether the Work delivers a Namespace that is deleted, and other Works
+// in the cluster deliver objects into this Namespace whose deletion is not decided. The deletion of
+// the Namespace would also delete these objects.
+func (g *Guard) containsUndecided(ctx context.Context, karmadaWork *workv1alpha1.Work, decision Decision) (bool, error) {
+	owner := work.NamespaceOwner(karmadaWork)
+	if owner == nil || decision.Evidence.Owner != guard.OwnerGone {
+		return false, nil
+	}
+	works := &workv1alpha1.WorkList{}
+	if err := g.karmadaCache.List(ctx, works, client.InNamespace(karmadaWork.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return false, readError("the Works in Namespace "+owner.Name, karmadaWork, err)
+	}
+	return slices.ContainsFunc(works.Items, func(each workv1alpha1.Work) bool {
+		namespace, _ := templateOf(&each)
+		return each.DeletionTimestamp != nil && work.HasBinding(&each) && namespace == owner.Name && !g.isAllowed(&each, decision.epoch)
+	}), nil
 }
 
 // gatherPeriod is the maximum expected time between the first and the last deletion that one change

@@ -28,6 +28,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/statuswriter"
 )
@@ -67,6 +68,11 @@ func newGuardFixture(t *testing.T, objects ...client.Object) *guardFixture {
 		t.Fatal(err)
 	}
 	w := &guardFixture{}
+	for _, object := range objects {
+		if bound, ok := object.(*workv1alpha2.ResourceBinding); ok {
+			objects = append(objects, appliedWorks(bound)...)
+		}
+	}
 	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
 			_, template := object.(*metav1.PartialObjectMetadata)
@@ -122,13 +128,29 @@ func templateObject(name string) *corev1.ConfigMap {
 }
 
 func newBinding(name string, clusters ...string) *workv1alpha2.ResourceBinding {
-	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-configmap"}}
+	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name + "-configmap", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "binding-" + name},
+	}}
 	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: name, UID: types.UID("uid-" + name)}
 	bound.Spec.Placement = &policyv1alpha1.Placement{}
 	for _, cluster := range clusters {
 		bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: cluster})
 	}
 	return bound
+}
+
+// appliedWorks returns a current and applied Work for each cluster that reports the object of a
+// binding as healthy.
+func appliedWorks(bound *workv1alpha2.ResourceBinding) []client.Object {
+	var works []client.Object
+	for _, item := range bound.Status.AggregatedStatus {
+		applied := newDeletedWork(bound.Spec.Resource.Name)
+		applied.Namespace, applied.DeletionTimestamp, applied.UID = "karmada-es-"+item.ClusterName, nil, types.UID("applied in "+item.ClusterName)
+		applied.Annotations[workv1alpha1.RenderedFromAnnotation] = work.RenderedFrom(bound, workv1alpha2.TargetCluster{Name: item.ClusterName}, "1")
+		applied.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue}}
+		works = append(works, applied)
+	}
+	return works
 }
 
 // healthyBinding returns a binding whose clusters report the object as healthy.
@@ -228,6 +250,17 @@ func TestEvidenceForDeletion(t *testing.T) {
 			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m2")}, want: guard.Hold},
 		"a Work whose binding has another, healthy cluster": {
 			karmadaWork: newDeletedWork("a"), stored: []client.Object{healthyBinding("a", "m2")}, want: guard.Delete},
+		"a Work whose binding has another cluster with an outdated copy": {
+			karmadaWork: newDeletedWork("a"), stored: []client.Object{func() client.Object {
+				bound := healthyBinding("a", "m2")
+				bound.Status.AggregatedStatus[0].ClusterName = "m3" // so that no Work in m2 is current
+				return bound
+			}(), func() client.Object {
+				outdated := newDeletedWork("a")
+				outdated.Namespace, outdated.DeletionTimestamp = "karmada-es-m2", nil
+				outdated.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue}}
+				return outdated
+			}()}, want: guard.Hold},
 		"a Work whose binding suspends the dispatching to the cluster": {
 			karmadaWork: deliveredWork("a"), stored: []client.Object{suspendedBinding("a", "m2")}, want: guard.Hold},
 		"a Work whose suspended binding is being deleted": {
@@ -247,6 +280,14 @@ func TestEvidenceForDeletion(t *testing.T) {
 			karmadaWork: newNamespaceWork("ns"), stored: []client.Object{namespaceObject(func(n *corev1.Namespace) {
 				n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: noon}, []string{"kubernetes"}
 			})}, want: guard.Delete},
+		"a Namespace with an object whose deletion is held": {
+			karmadaWork: newNamespaceWork("gone"), stored: []client.Object{newDeletedWork("held")}, want: guard.Hold},
+		"a Namespace with an object in another cluster whose deletion is held": {
+			karmadaWork: newNamespaceWork("gone"), stored: []client.Object{func() client.Object {
+				elsewhere := newDeletedWork("held")
+				elsewhere.Namespace = "karmada-es-m2"
+				return elsewhere
+			}()}, want: guard.Delete},
 		"a Namespace that is excluded from propagation": {
 			karmadaWork: newNamespaceWork("ns"), stored: []client.Object{namespaceObject(func(n *corev1.Namespace) {
 				n.Labels = map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "True"}

@@ -3,6 +3,7 @@ package deletionguard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,11 +79,10 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 		if bound.GetDeletionTimestamp() != nil {
 			continue
 		}
-		recordBinding(bound, cluster, karmadaWork, facts)
-		if facts.Owner == guard.OwnerRequiresWork {
-			return nil
+		if err := e.recordBinding(ctx, bound, cluster, karmadaWork, facts); err != nil || facts.Owner == guard.OwnerRequiresWork {
+			return err
 		}
-		if err := recordDependents(ctx, reader, bound, cluster, karmadaWork, facts); err != nil {
+		if err := e.recordDependents(ctx, reader, bound, cluster, karmadaWork, facts); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 }
 
 // recordBinding records what a binding shows about the deletion of one of its Works.
-func recordBinding(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
+func (e *evidenceCollector) recordBinding(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	spec := bound.BindingSpec()
 	if binding.ExpectedClusters(spec).Has(cluster.Name) {
 		// A new Work takes over the objects of this Work only if both Works were made from the same
@@ -100,24 +100,47 @@ func recordBinding(bound binding.Object, cluster *clusterv1alpha1.Cluster, karma
 			facts.Owner = guard.OwnerRequiresWork
 		}
 		facts.IsRecreated = uid != "" && uid != spec.Resource.UID
-		return
+		return nil
 	}
 	facts.Owner = guard.OwnerDropsWork
-	recordExplanations(bound, cluster, karmadaWork, facts)
+	return e.recordExplanations(ctx, bound, cluster, karmadaWork, facts)
 }
 
 // recordExplanations records the explanations of a binding for its removal from a cluster.
-func recordExplanations(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
+func (e *evidenceCollector) recordExplanations(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	facts.HasDeparted = facts.HasDeparted || binding.HasDeparted(bound, cluster.Name, karmadaWork.CreationTimestamp.Time)
 	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, bound.BindingSpec())
 	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, bound.BindingSpec(), bound.BindingStatus())
-	facts.IsReplaced = facts.IsReplaced || failover.HasHealthyCopies(bound)
+	facts.LacksTargets = facts.LacksTargets || len(binding.TargetClusters(bound.BindingSpec())) == 0
+	var err error
+	if !facts.IsReplaced && failover.HasHealthyCopies(bound) {
+		facts.IsReplaced, err = e.areCopiesCurrent(ctx, bound)
+	}
+	return err
+}
+
+// areCopiesCurrent reports whether the Works in all clusters of a binding are rendered from its
+// current spec and applied, so that the reported health is that of the required copies.
+func (e *evidenceCollector) areCopiesCurrent(ctx context.Context, bound binding.Object) (bool, error) {
+	rendering, id := work.RenderingOf(bound), binding.PermanentID(bound)
+	for _, target := range binding.TargetClusters(bound.BindingSpec()) {
+		works := &workv1alpha1.WorkList{}
+		if err := e.karmadaCache.List(ctx, works, client.InNamespace(work.ExecutionNamespace(target.Name)),
+			client.MatchingLabels{binding.PermanentIDLabel(bound): id}, client.UnsafeDisableDeepCopy); err != nil {
+			return false, fmt.Errorf("listing the Works of %s in cluster %s: %w", bound.GetName(), target.Name, err)
+		}
+		own := slices.DeleteFunc(works.Items, func(each workv1alpha1.Work) bool { return !binding.BelongsTo(&each, bound) })
+		if !rendering.AreApplied(own) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // recordDependents adds the evidence of the dependents of an attached binding, which are the
 // bindings that require it. A dependent that is still assigned to the cluster, or that does not
 // exist, is no evidence.
-func recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if bound.BindingSpec().Placement != nil {
 		return nil
 	}
@@ -130,7 +153,9 @@ func recordDependents(ctx context.Context, reader client.Reader, bound binding.O
 		if err != nil {
 			return fmt.Errorf("reading binding %s, which depends on %s: %w", key, bound.GetName(), err)
 		}
-		recordExplanations(dependent, cluster, karmadaWork, facts)
+		if err := e.recordExplanations(ctx, dependent, cluster, karmadaWork, facts); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (d *deletion) name() string { return d.Cluster + "/" + d.Work }
 // decidableReasons returns the reasons of held deletions that a user can confirm.
 func decidableReasons() []string {
 	return []string{
-		workv1alpha1.WorkNotReplacedReason, workv1alpha1.WorkClusterChangedReason, workv1alpha1.WorkDeletionBudgetExceededReason,
+		workv1alpha1.WorkNotReplacedReason, workv1alpha1.WorkClusterChangedReason, workv1alpha1.WorkDeletionBudgetExceededReason, workv1alpha1.WorkNamespaceInUseReason,
 		workv1alpha1.WorkBindingMissingReason, workv1alpha1.WorkTemplateUnknownReason, workv1alpha1.WorkTemplateKindNotServedReason,
 		workv1alpha1.WorkKindNotServedReason,
 	}

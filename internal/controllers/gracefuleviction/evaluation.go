@@ -109,14 +109,7 @@ func (e *evaluation) isCurrentApplied(cluster string) bool {
 	if err != nil {
 		return e.recordError(err)
 	}
-	for i := range works {
-		applied := conditions.Get(works[i].Status.Conditions, workv1alpha1.WorkApplied)
-		if works[i].DeletionTimestamp != nil || !e.rendering.IsCurrent(&works[i]) || applied == nil || applied.Status != metav1.ConditionTrue ||
-			applied.ObservedGeneration != 0 && applied.ObservedGeneration != works[i].Generation {
-			return false
-		}
-	}
-	return len(works) > 0
+	return e.rendering.AreApplied(works)
 }
 
 // worksIn returns the Works of the binding in a cluster, including Works that are being deleted. It

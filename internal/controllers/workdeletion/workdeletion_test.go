@@ -23,6 +23,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/deletionguard"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/loop"
@@ -88,6 +89,13 @@ func newBinding(clusters ...string) *workv1alpha2.ResourceBinding {
 	return bound
 }
 
+// movedBinding returns a binding that left m1 for m2.
+func movedBinding() *workv1alpha2.ResourceBinding {
+	bound := newBinding("m2")
+	binding.RecordDepartures(bound, []string{"m1"}, time.Now())
+	return bound
+}
+
 func newClaimedTemplate() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "template", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "policy"},
@@ -108,7 +116,7 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 	}{
 		"the binding still lists the cluster":               {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
 		"the binding lists a cluster that is not ready":     {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady), stored: []client.Object{newBinding("m1")}, released: true},
-		"the scheduler chose another cluster":               {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, verdict: "this/a"},
+		"the scheduler chose another cluster":               {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{movedBinding()}, verdict: "this/a"},
 		"the template was deleted":                          {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), verdict: "this/a"},
 		"only the binding was deleted":                      {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
 		"a cluster that is not ready":                       {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady)},
@@ -116,7 +124,7 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 		"a verdict that is still valid":                     {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}, verdict: "this/a"},
 		"a permission for a Work that is desired again":     {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
 		"a verdict from a restored backup":                  {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: restored},
-		"a verdict from a backup after the confirmation":    {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: confirmed, verdict: "this/b"},
+		"a verdict from a backup after the confirmation":    {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{movedBinding()}, epoch: confirmed, verdict: "this/b"},
 		"a cluster in push mode":                            {karmadaWork: newDeletedWork(""), cluster: newPullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
 		"a permission in an execution namespace that stays": {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(0)}, verdict: "this/a"},
 		"a new deletion of the execution namespace":         {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(time.Second)}, verdict: "this/a"},

@@ -125,6 +125,7 @@ func workRows() []Row {
 		{kinds, workv1alpha1.WorkDispatching, yes, workv1alpha1.WorkDispatchingReason, "changes are delivered to the member"},
 		{kinds, workv1alpha1.WorkDispatching, no, workv1alpha1.WorkSuspendDispatchingReason, "suspendDispatching stops the delivery of changes"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkNotReplacedReason, "no change by a user explains the deletion, and no healthy copies in other clusters replace the objects"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkNamespaceInUseReason, "the Work delivers a Namespace that contains objects whose deletion is held or not decided yet"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkDeletionBudgetExceededReason, "more templates lose their last copy than the deletion budget allows"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkSuspendedReason, "the binding no longer requires the objects, and the dispatching to the cluster is suspended"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkRestoreNotConfirmedReason, "the control plane is restored from a backup, and no user has confirmed that yet"},

@@ -68,6 +68,12 @@ type Facts struct {
 	// Unmatched is true if a change of the Cluster may be the reason for the deletion, because its
 	// labels, provider, region or zones do not match the placement.
 	Unmatched bool
+	// LacksTargets is true if the binding has no cluster any more, so that no copy can replace this
+	// copy.
+	LacksTargets bool
+	// ContainsUndecided is true for the Work of a deleted Namespace in which the deletion of other
+	// objects is not decided.
+	ContainsUndecided bool
 	// IsReplaced is true if healthy copies in other clusters have everything that the template
 	// requires.
 	IsReplaced bool
@@ -123,6 +129,8 @@ const (
 	ReasonClusterChanged
 	// ReasonBudgetExceeded means that more templates lose their last copy than the budget allows.
 	ReasonBudgetExceeded
+	// ReasonNamespaceInUse means that a Namespace contains objects whose deletion is not decided.
+	ReasonNamespaceInUse
 	// ReasonTemplateInUse means that the binding is gone, but its template exists and a policy
 	// claims it.
 	ReasonTemplateInUse
@@ -150,9 +158,11 @@ func Decide(f Facts, c Counts, l Limits) (Verdict, Reason) {
 		return Delete, NoReason
 	case f.Owner == OwnerGone && f.Template != TemplateDeleted && f.Template != TemplateUnclaimed:
 		return decideMissingOwner(f.Template)
+	case f.ContainsUndecided:
+		return Hold, ReasonNamespaceInUse
 	case f.isUnmatchedOnly() && (f.HeldFor == ReasonClusterChanged || c.ChangedCluster >= l.ChangedCluster):
 		return Hold, ReasonClusterChanged
-	case f.Owner == OwnerDropsWork && !f.isExplained() && !f.Unmatched:
+	case f.Owner == OwnerDropsWork && !f.isExplained():
 		return Hold, ReasonNotReplaced
 	case !f.losesLastCopy() || f.HeldFor != ReasonBudgetExceeded && !l.isExceeded(c):
 		return Delete, NoReason
@@ -163,8 +173,11 @@ func Decide(f Facts, c Counts, l Limits) (Verdict, Reason) {
 	}
 }
 
-// isExplained reports whether a user or an ended move explains that the owner drops the Work.
-func (f Facts) isExplained() bool { return f.HasDeparted || f.Excluded || f.IsReplaced }
+// isExplained reports whether a user or an ended move explains that the owner drops the Work. A change
+// of the Cluster explains it only if no other cluster is to replace the copy.
+func (f Facts) isExplained() bool {
+	return f.HasDeparted || f.Excluded || f.IsReplaced || f.Unmatched && f.LacksTargets
+}
 
 // isUnmatchedOnly reports whether a change of the Cluster is the only known reason of the deletion.
 // Healthy copies in other clusters are no reason then, because every workload of the cluster may

@@ -30,6 +30,9 @@ func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard
 		condition.Reason = workv1alpha1.WorkDeletionBudgetExceededReason
 		condition.Message = fmt.Sprintf("More templates lose their last copy within %s than the deletion budget allows. %s. To keep the objects, reject the deletions instead",
 			guard.Window, stay+confirmAllCommand(cluster, condition.Reason))
+	case guard.ReasonNamespaceInUse:
+		condition.Reason = workv1alpha1.WorkNamespaceInUseReason
+		condition.Message = fmt.Sprintf("The Namespace contains objects whose deletion is held or not decided yet; they would be deleted with it. Decide about them first: karmadactl held list --cluster %s. %s", cluster, confirm)
 	case guard.ReasonTemplateInUse:
 		condition.Reason = workv1alpha1.WorkBindingMissingReason
 		condition.Message = "The binding of the Work was deleted, but its template exists and a policy claims it, or a workload needs it; a new binding takes the objects over. " + confirm

@@ -2,10 +2,14 @@ package work
 
 import (
 	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // Rendering reports which Works of a binding are rendered from its current spec. It uses only
@@ -34,6 +38,16 @@ func RenderingOf(bound binding.Object) Rendering {
 // Failures maps each target for which no current Work could be rendered to the reason. It is empty
 // if there are no such targets. The caller must not change it.
 func (r Rendering) Failures() map[string]string { return r.failures }
+
+// AreApplied reports whether there are Works and all of them are rendered from the current settings
+// and applied. works are the Works of the binding in one cluster.
+func (r Rendering) AreApplied(works []workv1alpha1.Work) bool {
+	return len(works) > 0 && !slices.ContainsFunc(works, func(each workv1alpha1.Work) bool {
+		applied := conditions.Get(each.Status.Conditions, workv1alpha1.WorkApplied)
+		return each.DeletionTimestamp != nil || !r.IsCurrent(&each) || applied == nil || applied.Status != metav1.ConditionTrue ||
+			applied.ObservedGeneration != 0 && applied.ObservedGeneration != each.Generation
+	})
+}
 
 // IsCurrent reports whether a Work of the binding is rendered from the current settings for its
 // cluster, and from the template in the version that the binding records or in a newer version. It
