@@ -711,7 +711,7 @@ func TestRegisterCommandOfOtherReleases(t *testing.T) {
 		}
 		return nil
 	})
-	for _, right := range agents.EpochObjects(newcomer) {
+	for _, right := range agents.RemovalObjects(newcomer) {
 		await(t, env.Karmada, client.Object(right), exists)
 	}
 	if !slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "services") }) {

@@ -19,6 +19,16 @@ const (
 	// CertificateSigningRequest for which the namespace was created.
 	AgentRequestAnnotation = "cluster.karmada.io/agent-request"
 
+	// PushCredentialsLabel marks, with the value "true", a Secret with the credentials of a
+	// cluster in push mode. Agents must not write it, also not the agent of an earlier cluster of
+	// the same name.
+	PushCredentialsLabel = "cluster.karmada.io/push-credentials"
+
+	// NameReservation is the value of AgentRequestAnnotation on a ClusterRole without rules that
+	// reserves the name of a cluster while the cluster joins in push mode. Until the Cluster
+	// exists, no agent can get the name.
+	NameReservation = "reserved"
+
 	// AgentRequesterAnnotation, on the ClusterRole of an agent, is the user that sent the
 	// CertificateSigningRequest of the agent.
 	AgentRequesterAnnotation = "cluster.karmada.io/agent-requester"

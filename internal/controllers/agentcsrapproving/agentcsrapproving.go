@@ -7,8 +7,8 @@
 //   - One worker makes all decisions, with data from the API server and not from caches. It records
 //     each decision in the ClusterRole of the agent before a certificate is issued, so that two
 //     holders of tokens cannot become the same agent.
-//   - If another client created a role, the controller adds at most annotations to it, and a role of
-//     its own that lets the agent read the epoch.
+//   - If another client created a role, the controller adds at most annotations to it, and roles of
+//     its own with which the agent can delete objects.
 //   - The rights of an agent end when its Cluster is deleted, or when the agent deletes its
 //     ClusterRole. If the rights get lost in another way, the controller restores them from the
 //     record in the execution namespace, but only for the Cluster with the same UID and only while
@@ -21,6 +21,7 @@ package agentcsrapproving
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -191,7 +192,7 @@ func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, 
 		return false, err
 	}
 	if record == nil {
-		return r.grantEpoch(ctx, cluster)
+		return r.grantRemovalRights(ctx, cluster)
 	}
 	return r.grantRights(ctx, *record)
 }
@@ -203,10 +204,10 @@ func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, 
 func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
-	if err != nil || exists && (!isManaged(role, cluster.Name) || len(role.OwnerReferences) > 0) {
+	if err != nil || exists && len(role.OwnerReferences) > 0 {
 		return err
 	}
-	if err := r.deleteRecord(ctx, cluster.Name); err != nil || !exists {
+	if err := errors.Join(r.deleteRecord(ctx, cluster.Name), r.deleteBindings(ctx, cluster)); err != nil || !exists || !isManaged(role, cluster.Name) {
 		return err
 	}
 	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {
@@ -214,6 +215,31 @@ func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha
 	}
 	r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentRightsWithdrawn, fmt.Errorf("removed the rights of an agent that registered earlier under the name of this cluster, with request %s of user %s",
 		role.Annotations[clusterv1alpha1.AgentRequestAnnotation], role.Annotations[clusterv1alpha1.AgentRequesterAnnotation]))
+	return nil
+}
+
+// deleteBindings deletes the role bindings without an owner that give an agent with the name of the
+// Cluster its permissions, whoever created them. GeneratorUser may have created them before the
+// Cluster.
+func (r *reconciler) deleteBindings(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	namespace := clusterv1alpha1.NamespaceKarmadaCluster
+	if cluster.Spec.SecretRef != nil {
+		namespace = cluster.Spec.SecretRef.Namespace
+	}
+	for _, binding := range agent.Bindings(cluster.Name, namespace) {
+		stored := newEmptyLike(binding)
+		exists, err := r.readLive(ctx, client.ObjectKeyFromObject(binding), stored)
+		if err != nil {
+			return err
+		}
+		if !exists || len(stored.GetOwnerReferences()) > 0 || !agent.Binds(stored, cluster.Name) {
+			continue
+		}
+		if err := r.karmada.Delete(ctx, stored, client.Preconditions{UID: new(stored.GetUID())}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("removing the permissions of an agent with the name of cluster %q: %w", cluster.Name, err)
+		}
+		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentRightsWithdrawn, fmt.Errorf("deleted role binding %s, which gave permissions to an agent with the name of this cluster", client.ObjectKeyFromObject(stored)))
+	}
 	return nil
 }
 

@@ -127,15 +127,9 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 	if err := r.reviewPermissions(ctx, csr, request, &facts); err != nil || request.Generator || !agent.IsValidName(request.Cluster) {
 		return facts, err
 	}
-	for _, name := range agent.ReadableSecrets(request.Cluster) {
-		cluster := clusterv1alpha1.Cluster{}
-		exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, &cluster)
-		if err != nil {
-			return facts, err
-		}
-		if exists {
-			facts.Clusters = append(facts.Clusters, cluster)
-		}
+	var err error
+	if facts.Clusters, err = r.readClusters(ctx, request.Cluster); err != nil {
+		return facts, err
 	}
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(request.Cluster)}, role)
@@ -150,6 +144,22 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 		facts.ClusterNamespace = namespace
 	}
 	return facts, err
+}
+
+// readClusters returns the Clusters with the name of a cluster, or with the name of a Secret that the
+// agent of the cluster can read.
+func (r *reconciler) readClusters(ctx context.Context, name string) (clusters []clusterv1alpha1.Cluster, err error) {
+	for _, name := range agent.ReadableSecrets(name) {
+		cluster := clusterv1alpha1.Cluster{}
+		exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, &cluster)
+		if err != nil {
+			return nil, err
+		}
+		if exists {
+			clusters = append(clusters, cluster)
+		}
+	}
+	return clusters, nil
 }
 
 // readScope reads the scope of the requester's token, if the token has one.

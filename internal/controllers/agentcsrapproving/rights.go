@@ -3,7 +3,6 @@ package agentcsrapproving
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -85,20 +84,42 @@ func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait 
 			if err := r.storeRecord(ctx, role, record); err != nil {
 				return false, err
 			}
+			if taken, err := r.releaseTakenName(ctx, role, record); err != nil || taken {
+				return taken, err
+			}
 		}
 	}
 	return false, nil
 }
 
-// grantEpoch lets the agent of a Cluster read the epoch if another client manages its other rights, for
-// example because a control plane of another release registered the agent. The Cluster owns the
-// objects.
-func (r *reconciler) grantEpoch(ctx context.Context, cluster *clusterv1alpha1.Cluster) (wait bool, err error) {
-	record := agentRecord{cluster: cluster.Name, owner: cluster}
-	if wait, err := r.ensureNamespace(ctx, clusterv1alpha1.NamespaceKarmadaSystem, record); err != nil || wait {
-		return wait, err
+// releaseTakenName deletes the ClusterRole of a new agent, which has no role binding yet, if a Cluster
+// with its name was created since the decision. It reports whether it did. A cluster that joins in
+// push mode reserves its name with the same ClusterRole until its Cluster exists.
+func (r *reconciler) releaseTakenName(ctx context.Context, role *rbacv1.ClusterRole, record agentRecord) (taken bool, err error) {
+	if record.owner != nil || !isManaged(role, record.cluster) {
+		return false, nil
 	}
-	for _, want := range agent.EpochObjects(cluster.Name) {
+	clusters, err := r.readClusters(ctx, record.cluster)
+	if err != nil || len(clusters) == 0 {
+		return false, err
+	}
+	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID}); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("releasing the name of cluster %q: %w", record.cluster, err)
+	}
+	return true, nil
+}
+
+// grantRemovalRights gives the agent of a Cluster the permissions to delete objects if another client
+// manages its other permissions, for example because a control plane of another release registered
+// the agent. The Cluster owns the roles.
+func (r *reconciler) grantRemovalRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) (wait bool, err error) {
+	record := agentRecord{cluster: cluster.Name, owner: cluster}
+	for _, name := range []string{clusterv1alpha1.NamespaceKarmadaSystem, work.ExecutionNamespace(cluster.Name)} {
+		if wait, err := r.ensureNamespace(ctx, name, record); err != nil || wait {
+			return wait, err
+		}
+	}
+	for _, want := range agent.RemovalObjects(cluster.Name) {
 		labels := maps.Clone(want.GetLabels())
 		labels[clusterv1alpha1.AgentLabel] = cluster.Name
 		want.SetLabels(labels)
@@ -146,7 +167,7 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, record ag
 	stored := &corev1.Namespace{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, stored)
 	if err != nil || exists {
-		return stored.DeletionTimestamp != nil, errors.Join(err, r.recordScope(ctx, stored, record))
+		return stored.DeletionTimestamp != nil, err
 	}
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
@@ -156,27 +177,11 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, record ag
 		if record.owner == nil {
 			created.Annotations[clusterv1alpha1.AgentRequestAnnotation] = record.request
 		}
-		withScope(created.Annotations, record.scope)
 	}
 	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
 		return false, fmt.Errorf("creating namespace %q of the agent of cluster %q: %w", name, record.cluster, err)
 	}
 	return false, nil
-}
-
-// recordScope sets the scope of an agent on its execution namespace, because the agent can delete the
-// ClusterRole that also contains the scope.
-func (r *reconciler) recordScope(ctx context.Context, stored *corev1.Namespace, record agentRecord) error {
-	if stored.Name != work.ExecutionNamespace(record.cluster) || record.scope == "" || stored.DeletionTimestamp != nil {
-		return nil
-	}
-	desired := stored.DeepCopy()
-	if desired.Annotations == nil {
-		desired.Annotations = map[string]string{}
-	}
-	withScope(desired.Annotations, record.scope)
-	_, err := patch.Object(ctx, r.karmada, stored, desired)
-	return err
 }
 
 // ensureObject creates or updates the object and returns the stored object. It returns nil if the

@@ -54,15 +54,12 @@ func TestScopeOfTokenLimitsRequest(t *testing.T) {
 			if diff := cmp.Diff([]string{test.want}, listConditions(t, karmada, request.Name)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
-			for _, object := range []client.Object{
-				&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east")}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace("east")}},
-			} {
-				if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(object), object); client.IgnoreNotFound(err) != nil {
-					t.Fatal(err)
-				}
-				if got := object.GetAnnotations()[clusterv1alpha1.RegistrationScopeAnnotation]; got != test.scope {
-					t.Errorf("the scope on %T is %q, want %q", object, got, test.scope)
-				}
+			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east")}}
+			if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(role), role); client.IgnoreNotFound(err) != nil {
+				t.Fatal(err)
+			}
+			if got := role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation]; got != test.scope {
+				t.Errorf("the scope is %q, want %q", got, test.scope)
 			}
 		})
 	}

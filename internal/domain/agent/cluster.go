@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -19,6 +22,15 @@ func ReadableSecrets(cluster string) []string {
 // that has the name of an agent although no cluster can have that agent.
 func IsAgent(user string) bool { return strings.HasPrefix(user, UserPrefix) }
 
+// ErrNotRegistered means that the registration of an agent ended.
+var ErrNotRegistered = errors.New("the registration of this agent ended: register the cluster again")
+
+// IsRegistered reports whether the ClusterRole of an agent gives the agent its permissions. It
+// returns false for a role that reserves the name for a cluster without an agent.
+func IsRegistered(role *rbacv1.ClusterRole) bool {
+	return role.DeletionTimestamp == nil && role.Annotations[clusterv1alpha1.AgentRequestAnnotation] != clusterv1alpha1.NameReservation
+}
+
 // ClusterRules limit what an agent may write in its Cluster.
 type ClusterRules struct {
 	// CanReadSecret reports whether the agent can read a Secret.
@@ -27,6 +39,24 @@ type ClusterRules struct {
 	Addresses AddressRules
 	// Scope is the scope of the token with which the agent registered.
 	Scope Scope
+	// ReceivedAt is the time when the request was received, or zero if it is not known.
+	ReceivedAt time.Time
+}
+
+// ValidateRequest returns an error if the agent that sent a request is not the agent of the stored
+// Cluster: the Cluster has no agent, or it replaced another Cluster of the same name after the
+// request was received. An agent can delay the body of a request that was authorized when an earlier
+// Cluster existed. It returns nil for users other than agents.
+func ValidateRequest(user string, stored *clusterv1alpha1.Cluster, receivedAt time.Time) *field.Error {
+	switch {
+	case !IsAgent(user):
+		return nil
+	case stored.Spec.SyncMode != clusterv1alpha1.Pull:
+		return field.Forbidden(field.NewPath("spec", "syncMode"), fmt.Sprintf("Cluster %q is in %s mode, so no agent may change it; if this is intended, an administrator runs: kubectl edit cluster %[1]s", stored.Name, stored.Spec.SyncMode))
+	case !receivedAt.IsZero() && receivedAt.Before(stored.CreationTimestamp.Time):
+		return field.Forbidden(field.NewPath("metadata", "creationTimestamp"), fmt.Sprintf("Cluster %q was created after this request was received: repeat the request", stored.Name))
+	}
+	return nil
 }
 
 // ValidateCluster returns the errors in a Cluster that the user writes. stored is the Cluster
@@ -59,6 +89,9 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, rule
 			forbid(spec.Child("syncMode"), "a cluster with an agent is in Pull mode")
 		}
 	} else {
+		if err := ValidateRequest(user, stored, rules.ReceivedAt); err != nil {
+			return field.ErrorList{err}
+		}
 		errs = append(errs, validateChange(written, stored)...)
 	}
 	errs = append(errs, rules.Addresses.validate(written, stored)...)

@@ -114,7 +114,7 @@ func decideGenerator(r Request, facts RequestFacts) Decision {
 // cluster cannot renew its certificate again. If another cluster joined under the same name, the
 // Cluster with that name does not belong to this agent.
 func decideRenewal(r Request, facts RequestFacts) Decision {
-	registering := facts.Role != nil && !isOwnedByCluster(facts.Role, r.Cluster) && !hasCluster(facts.Clusters, r.Cluster)
+	registering := facts.Role != nil && IsRegistered(facts.Role) && !isOwnedByCluster(facts.Role, r.Cluster) && !hasCluster(facts.Clusters, r.Cluster)
 	if !registering && !isPullCluster(facts.Clusters, r.Cluster) {
 		return reject(clusterv1alpha1.AgentReasonNotRegistered, "there is no Cluster %q in Pull mode, so the cluster is not registered any more: register it again", r.Cluster)
 	}
@@ -135,6 +135,9 @@ func decideRegistration(r Request, facts RequestFacts) Decision {
 		if role.DeletionTimestamp != nil || isOwnedByCluster(role, r.Cluster) {
 			// The Cluster does not exist anymore, so the role of its agent is about to be deleted.
 			return Decision{Wait: true}
+		}
+		if !IsRegistered(role) {
+			return reject(clusterv1alpha1.AgentReasonNameTaken, "cluster %q joins in push mode: choose another name, or if that join was interrupted: kubectl delete clusterrole %s", r.Cluster, role.Name)
 		}
 		if by, ok := role.Annotations[clusterv1alpha1.AgentRequestAnnotation]; ok && by != string(facts.Request) {
 			return reject(clusterv1alpha1.AgentReasonCertificateIssued, "the certificate of the agent of %q was issued to %s already, on %s; its Cluster does not exist yet. Choose another name, or if that registration was abandoned: kubectl delete clusterrole %s",

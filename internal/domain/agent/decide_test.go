@@ -285,7 +285,10 @@ func TestValidateAgentCluster(t *testing.T) {
 		"its own with the secret of another": {agent.User("east"), cluster("east", "Pull", "west", "west-impersonator"), nil, []string{"spec.secretRef.name", "spec.impersonatorSecretRef.name"}},
 		"the generator":                      {agent.GeneratorUser, cluster("rbac-generator", "Pull", "", ""), nil, []string{"metadata.name"}},
 		"values of an administrator, unchanged": {
-			agent.User("east"), cluster("east", "Push", "mine", ""), cluster("east", "Push", "mine", ""), nil,
+			agent.User("east"), cluster("east", "Pull", "mine", ""), cluster("east", "Pull", "mine", ""), nil,
+		},
+		"a Cluster in Push mode that replaced its own": {
+			agent.User("east"), cluster("east", "Push", "east", ""), cluster("east", "Push", "east", ""), []string{"spec.syncMode"},
 		},
 		"values of an administrator, changed to another cluster's": {
 			agent.User("east"), cluster("east", "Pull", "west", ""), cluster("east", "Pull", "mine", ""), []string{"spec.secretRef.name"},

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"slices"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,14 +50,43 @@ func RBACObjects(cluster, clusterNamespace string) []Object {
 	}
 	objects = append(objects, namespacedRole(cluster, clusterNamespace, role+"-secret", secretRules(cluster))...)
 	objects = append(objects, namespacedRole(cluster, clusterv1alpha1.NamespaceKarmadaCluster, role+"-lease", leaseRules(cluster))...)
-	objects = append(objects, EpochObjects(cluster)...)
+	objects = append(objects, epochObjects(cluster)...)
 	return append(objects, namespacedRole(cluster, space, role+"-work", workRules())...)
 }
 
-// EpochObjects returns the Role with which the agent of a cluster reads the epoch of the control plane,
-// and its RoleBinding. Without this right, the agent deletes no objects. Agents that another release
-// registered need the right, too.
-func EpochObjects(cluster string) []Object {
+// RemovalObjects returns the Roles with which the agent of a cluster deletes objects, and their
+// RoleBindings, for an agent that another release registered. The agent must be able to read the
+// epoch of the control plane and to remove the finalizers of Works.
+func RemovalObjects(cluster string) []Object {
+	return append(epochObjects(cluster), namespacedRole(cluster, work.ExecutionNamespace(cluster), RoleName(cluster)+"-removal", workRules())...)
+}
+
+// Bindings returns the role bindings in RBACObjects.
+func Bindings(cluster, clusterNamespace string) []Object {
+	return slices.DeleteFunc(RBACObjects(cluster, clusterNamespace), func(object Object) bool {
+		switch object.(type) {
+		case *rbacv1.ClusterRoleBinding, *rbacv1.RoleBinding:
+			return false
+		}
+		return true
+	})
+}
+
+// Binds reports whether a role binding has the agent of a cluster as a subject.
+func Binds(binding metav1.Object, cluster string) bool {
+	var subjects []rbacv1.Subject
+	switch binding := binding.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		subjects = binding.Subjects
+	case *rbacv1.RoleBinding:
+		subjects = binding.Subjects
+	}
+	return slices.Contains(subjects, agentSubjects(cluster)[0])
+}
+
+// epochObjects returns the Role with which the agent of a cluster reads the epoch of the control plane,
+// and its RoleBinding. Without this permission, the agent deletes no objects.
+func epochObjects(cluster string) []Object {
 	return namespacedRole(cluster, clusterv1alpha1.NamespaceKarmadaSystem, RoleName(cluster)+"-epoch", []rbacv1.PolicyRule{
 		ruleForName(corev1.GroupName, "configmaps", clusterv1alpha1.EpochName, "get", "list", "watch"),
 	})

@@ -19,6 +19,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,7 +96,20 @@ func (j Join) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return j.register(ctx, karmada, wanted, credentials)
+	release, err := j.reserveName(ctx, karmada)
+	if err != nil {
+		return err
+	}
+	if err := j.checkNameUnusedByAgent(ctx, karmada); err != nil {
+		return err
+	}
+	if err := j.register(ctx, karmada, wanted, credentials); err != nil {
+		return err
+	}
+	if err := release(ctx); err != nil {
+		j.logf("warning: %v", err)
+	}
+	return nil
 }
 
 // openClusters creates the clients of both clusters.
@@ -133,7 +147,7 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	if err := registration.CheckNotRegistered(registered, j.Name, id); err != nil {
 		return nil, err
 	}
-	if err := j.checkNameUnusedByAgent(ctx, karmada); err != nil {
+	if err := errors.Join(j.checkNameNotReserved(), j.checkNameUnusedByAgent(ctx, karmada)); err != nil {
 		return nil, err
 	}
 	accounts := j.newGrant(member, j.ClusterNamespace)
@@ -150,15 +164,49 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	return wanted, nil
 }
 
-// checkNameUnusedByAgent returns an error if an agent without a Cluster has rights under this
-// name, because this agent could read the credentials that join stores. If the rights have an
-// owner, checkNameUnusedByAgent waits until garbage collection deletes the rights.
+// checkNameNotReserved returns an error if the credentials of the cluster would be stored under the
+// name of the Secret of another cluster.
+func (j Join) checkNameNotReserved() error {
+	reserved := strings.TrimPrefix(grant.ImpersonatorSuffix, "-")
+	if j.Name == reserved || strings.HasSuffix(j.Name, grant.ImpersonatorSuffix) {
+		return fmt.Errorf("cluster name %q: choose a name that is neither %q nor ends with %q, because Secrets and accounts of other clusters have such names", j.Name, reserved, grant.ImpersonatorSuffix)
+	}
+	return nil
+}
+
+// reserveName reserves the name of the cluster, so that no agent can get it before the Cluster
+// exists: such an agent could read the credentials of the cluster. The returned function releases
+// the name.
+func (j Join) reserveName(ctx context.Context, karmada *clusterclient.Client) (release func(context.Context) error, err error) {
+	reservation := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
+		Name:        agent.RoleName(j.Name),
+		Annotations: map[string]string{clusterv1alpha1.AgentRequestAnnotation: clusterv1alpha1.NameReservation},
+	}}
+	if j.DryRun {
+		return func(context.Context) error { return nil }, nil
+	}
+	stored, err := karmada.Ensure(ctx, reservation, func(have client.Object) error {
+		if have.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation] != clusterv1alpha1.NameReservation {
+			return errors.New("it belongs to an agent")
+		}
+		return nil // a join that was interrupted left it
+	})
+	if apierrors.IsForbidden(err) {
+		// A user who may not write roles may still join a cluster.
+		return func(context.Context) error { return nil }, nil
+	}
+	return func(ctx context.Context) error { return karmada.Delete(ctx, stored) }, err
+}
+
+// checkNameUnusedByAgent returns an error if an agent without a Cluster has permissions under this
+// name, because this agent could read the credentials that join stores. If the roles have an owner,
+// checkNameUnusedByAgent waits until garbage collection deletes them.
 func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *clusterclient.Client) error {
-	role := agent.RoleName(j.Name)
-	for _, right := range []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role}},
-		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: j.ClusterNamespace, Name: role + "-secret"}},
-	} {
+	objects := []client.Object{&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(j.Name)}}}
+	for _, binding := range agent.Bindings(j.Name, j.ClusterNamespace) {
+		objects = append(objects, binding)
+	}
+	for _, right := range objects {
 		have, err := karmada.Get(ctx, right)
 		if apierrors.IsForbidden(err) {
 			// A user who has no right to read roles may still join a cluster.
@@ -166,6 +214,9 @@ func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *clusterclient
 		}
 		if err != nil {
 			return err
+		}
+		if role, ok := have.(*rbacv1.ClusterRole); ok && role.DeletionTimestamp == nil && !agent.IsRegistered(role) {
+			continue // a reservation
 		}
 		if have == nil || len(have.GetOwnerReferences()) > 0 && karmada.AwaitTerminatingObject(ctx, have) == nil {
 			continue
@@ -195,7 +246,7 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 	if _, err := karmada.Ensure(ctx, registration.NewNamespace(j.ClusterNamespace), keepExisting); err != nil {
 		return err
 	}
-	credentialsSecret, impersonatorSecret := credentials.Secrets(j.Name, j.ClusterNamespace)
+	credentialsSecret, impersonatorSecret := j.newSecrets(credentials)
 	for _, secret := range []*corev1.Secret{impersonatorSecret, credentialsSecret} {
 		if _, err := karmada.Ensure(ctx, secret, func(have client.Object) error {
 			if err := j.checkSecretOwner(ctx, karmada, have, wanted.Spec.ID); err != nil {
@@ -230,6 +281,15 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 		}
 	}
 	return nil
+}
+
+// newSecrets returns the Secrets with the credentials, which no agent may write.
+func (j Join) newSecrets(credentials grant.Credentials) (credentialsSecret, impersonatorSecret *corev1.Secret) {
+	credentialsSecret, impersonatorSecret = credentials.Secrets(j.Name, j.ClusterNamespace)
+	for _, secret := range []*corev1.Secret{impersonatorSecret, credentialsSecret} {
+		metav1.SetMetaDataLabel(&secret.ObjectMeta, clusterv1alpha1.PushCredentialsLabel, "true")
+	}
+	return credentialsSecret, impersonatorSecret
 }
 
 // checkStillUnique returns an error if the cluster was registered under another name since join

@@ -135,7 +135,7 @@ func (j Join) storeCredentials(ctx context.Context, karmada *clusterclient.Clien
 	if storedCA := found.credentials.Data[clusterv1alpha1.SecretCADataKey]; len(storedCA) > 0 && !found.isSameEndpoint(g) {
 		credentials.CA = storedCA
 	}
-	credentialsSecret, impersonatorSecret := credentials.Secrets(j.Name, j.ClusterNamespace)
+	credentialsSecret, impersonatorSecret := j.newSecrets(credentials)
 	var renewed []string
 	for _, each := range []struct {
 		wanted     *corev1.Secret

@@ -177,6 +177,11 @@ func (r Reviewer) validateAgent(ctx context.Context, a admission.Attributes) err
 		}
 		return admission.NewForbidden(a, err)
 	}
+	if a.GetOldObject() != nil {
+		if err := checkPushCredentials(resource, labelsOf(a.GetOldObject())); err != nil {
+			return admission.NewForbidden(a, err)
+		}
+	}
 	size, err := jsonSize(a.GetObject())
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -253,6 +258,9 @@ func (r Reviewer) reviewAgentWrite(httpRequest *http.Request, request *admission
 	if err := r.checkGenerator(httpRequest.Context(), request.UserInfo.Username, resource, nameOf(&unstructured.Unstructured{Object: object})); err != nil {
 		return errorResponse(err)
 	}
+	if err := checkPushCredentials(resource, (&unstructured.Unstructured{Object: old}).GetLabels()); err != nil {
+		return errorResponse(err)
+	}
 	if err := r.checkSize(resource, size, object, old); err != nil {
 		return errorResponse(err)
 	}
@@ -275,8 +283,8 @@ func agentWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingW
 	for _, events := range eventResources() {
 		rules = append(rules, rule(events.Group, []string{events.Resource}, create, update))
 	}
-	requests, works := csrResource(), workResource()
-	rules = append(rules, rule(requests.Group, []string{requests.Resource}, create), rule(works.Group, []string{works.Resource, works.Resource + "/status"}, update))
+	requests, works, secrets := csrResource(), workResource(), secretResource()
+	rules = append(rules, rule(secrets.Group, []string{secrets.Resource}, update), rule(requests.Group, []string{requests.Resource}, create), rule(works.Group, []string{works.Resource, works.Resource + "/status"}, update))
 	for _, generated := range generatedResources() {
 		rules = append(rules, rule(generated.Group, []string{generated.Resource}, create, update))
 	}

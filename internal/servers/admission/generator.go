@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -48,15 +49,47 @@ func generatedResources() []schema.GroupResource {
 	return resources
 }
 
-// StoredClusterExists returns a function that reports whether the control plane has a Cluster.
+// StoredClusterExists returns a function that reports whether the control plane has a Cluster, or a
+// reservation of its name.
 func StoredClusterExists(karmada dynamic.Interface) func(ctx context.Context, name string) (bool, error) {
 	return func(ctx context.Context, name string) (bool, error) {
 		_, err := karmada.Resource(clusterv1alpha1.GroupVersion.WithResource("clusters")).Get(ctx, name, metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err == nil {
+			return true, nil
+		}
+		if !apierrors.IsNotFound(err) {
 			return false, fmt.Errorf("reading cluster %q: %w", name, err)
 		}
-		return err == nil, nil
+		role, err := karmada.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles")).Get(ctx, agent.RoleName(name), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("reading the ClusterRole of the agent of cluster %q: %w", name, err)
+		}
+		return role.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation] == clusterv1alpha1.NameReservation, nil
 	}
+}
+
+// checkPushCredentials returns an error if an agent writes a Secret with the credentials of a cluster
+// in push mode. An agent of an earlier cluster of the same name may have been authorized before the
+// Secret existed, and even the response to its write would contain the credentials.
+func checkPushCredentials(resource schema.GroupResource, storedLabels map[string]string) error {
+	if resource == secretResource() && storedLabels[clusterv1alpha1.PushCredentialsLabel] == "true" {
+		return errors.New("this Secret contains the credentials of a cluster in push mode, which has no agent")
+	}
+	return nil
+}
+
+func secretResource() schema.GroupResource { return corev1.Resource("secrets") }
+
+// labelsOf returns the labels of an object, or nil for an object without metadata.
+func labelsOf(object runtime.Object) map[string]string {
+	metadata, err := meta.Accessor(object)
+	if err != nil {
+		return nil
+	}
+	return metadata.GetLabels()
 }
 
 // nameOf returns the name of an object, or an empty string for an object without metadata.

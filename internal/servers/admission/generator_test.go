@@ -64,3 +64,45 @@ func TestGeneratorWritesNothingForExistingCluster(t *testing.T) {
 		})
 	}
 }
+
+// A response to such a write would contain the credentials.
+func TestAgentsCannotWritePushCredentials(t *testing.T) {
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	secret := func(labels map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "karmada-cluster", "name": "east", "labels": labels}}}
+	}
+	push := map[string]any{"cluster.karmada.io/push-credentials": "true"}
+	tests := map[string]struct {
+		user   string
+		stored *unstructured.Unstructured
+		code   int32
+	}{
+		"the Secret of a cluster in push mode": {agent.User("east"), secret(push), http.StatusForbidden},
+		"its own Secret":                       {agent.User("east"), secret(map[string]any{"karmada.io/system": "true"}), 0},
+		"an administrator":                     {"system:admin", secret(push), 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			written := secret(map[string]any{})
+			attributes := admission.NewAttributesRecord(written, test.stored, schema.GroupVersionKind{}, "karmada-cluster", "east", secrets, "", admission.Update, nil, false, &user.DefaultInfo{Name: test.user})
+			if code := statusCode((Reviewer{}).validateAgent(t.Context(), attributes)); code != test.code {
+				t.Errorf("plugin: code %d, want %d", code, test.code)
+			}
+			encode := func(object *unstructured.Unstructured) runtime.RawExtension {
+				raw, err := json.Marshal(object.Object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return runtime.RawExtension{Raw: raw}
+			}
+			request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody)
+			response := (Reviewer{}).reviewAgentWrite(request, &admissionv1.AdmissionRequest{
+				UserInfo: authenticationv1.UserInfo{Username: test.user}, Object: encode(written), OldObject: encode(test.stored),
+				Resource: metav1.GroupVersionResource{Version: "v1", Resource: "secrets"},
+			})
+			if response.Allowed != (test.code == 0) {
+				t.Errorf("webhook: %+v", response)
+			}
+		})
+	}
+}

@@ -4,37 +4,60 @@ import (
 	"context"
 	"fmt"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/domain/work"
 )
 
 // agentScopes returns a function that reads the scope of the agent of a cluster from its ClusterRole.
-// The agent can delete the ClusterRole shortly before it creates its Cluster, so the function then reads
-// the scope from the execution namespace, which agents cannot change.
+// The function returns agent.ErrNotRegistered if the registration of the agent ended after its
+// request was authorized. A client can delay this moment, because a request is authorized before its
+// body is read.
 func agentScopes(karmada kubernetes.Interface) func(ctx context.Context, cluster string) (agent.Scope, error) {
 	return func(ctx context.Context, cluster string) (agent.Scope, error) {
 		if karmada == nil {
 			return agent.Scope{}, nil // there is no Karmada API server, and agents cannot register
 		}
 		role, err := karmada.RbacV1().ClusterRoles().Get(ctx, agent.RoleName(cluster), metav1.GetOptions{})
-		if err == nil {
-			return agent.ParseScope(role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation])
-		}
-		if !apierrors.IsNotFound(err) {
+		switch {
+		case apierrors.IsNotFound(err):
+			return agent.Scope{}, reviewCreation(ctx, karmada)
+		case err != nil:
 			return agent.Scope{}, fmt.Errorf("reading the ClusterRole of the agent of cluster %q: %w", cluster, err)
+		case !agent.IsRegistered(role) || isOlderThan(ctx, role):
+			return agent.Scope{}, agent.ErrNotRegistered
 		}
-		namespace, err := karmada.CoreV1().Namespaces().Get(ctx, work.ExecutionNamespace(cluster), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return agent.Scope{}, nil
-		}
-		if err != nil {
-			return agent.Scope{}, fmt.Errorf("reading the execution namespace of cluster %q: %w", cluster, err)
-		}
-		return agent.ParseScope(namespace.Annotations[clusterv1alpha1.RegistrationScopeAnnotation])
+		return agent.ParseScope(role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation])
 	}
+}
+
+// isOlderThan reports whether the request is older than the object.
+func isOlderThan(ctx context.Context, object metav1.Object) bool {
+	received, known := request.ReceivedTimestampFrom(ctx)
+	return known && received.Before(object.GetCreationTimestamp().Time)
+}
+
+// reviewCreation returns ErrNotRegistered if the user of the request may not create Clusters. It is
+// for agents that have their permissions from other roles.
+func reviewCreation(ctx context.Context, karmada kubernetes.Interface) error {
+	user, ok := request.UserFrom(ctx)
+	if !ok {
+		return agent.ErrNotRegistered
+	}
+	review, err := karmada.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.GetName(), Groups: user.GetGroups(),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: clusterv1alpha1.GroupName, Resource: "clusters"},
+	}}, metav1.CreateOptions{})
+	switch {
+	case err != nil:
+		return fmt.Errorf("reviewing whether user %s may create Clusters: %w", user.GetName(), err)
+	case !review.Status.Allowed:
+		return agent.ErrNotRegistered
+	}
+	return nil
 }

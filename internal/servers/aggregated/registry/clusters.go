@@ -83,7 +83,13 @@ func (c *Clusters) Delete(ctx context.Context, name string, validate rest.Valida
 	if agent.IsAgent(requestUser(ctx)) && orphansDependents(options) {
 		return nil, false, apierrors.NewForbidden(clusterv1alpha1.Resource("clusters"), name, errOrphans)
 	}
-	return c.Store.Delete(ctx, name, validate, options)
+	validateAll := func(ctx context.Context, object runtime.Object) error {
+		if err := agent.ValidateRequest(requestUser(ctx), object.(*clusterv1alpha1.Cluster), receivedAt(ctx)); err != nil {
+			return apierrors.NewForbidden(clusterv1alpha1.Resource("clusters"), name, err)
+		}
+		return validate(ctx, object)
+	}
+	return c.Store.Delete(ctx, name, validateAll, options)
 }
 
 var errOrphans = errors.New("an agent must not orphan the dependents of its Cluster: delete it without propagationPolicy Orphan")
@@ -118,7 +124,7 @@ func (c *Clusters) revertDuplicate(ctx context.Context, obj runtime.Object) erro
 		return nil
 	}
 	options := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(cluster.UID))}
-	if _, _, err := c.Delete(ctx, cluster.Name, rest.ValidateAllObjectFunc, options); err != nil {
+	if _, _, err := c.Store.Delete(ctx, cluster.Name, rest.ValidateAllObjectFunc, options); err != nil {
 		return fmt.Errorf("deleting cluster %q, whose ID %s was registered concurrently: %w", cluster.Name, cluster.Spec.ID, err)
 	}
 	return duplicateErr

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,6 +91,9 @@ func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorL
 	errs := append(cluster.Validate(created), cluster.ValidateConfirmation(created, nil, s.rules.Now().Time)...)
 	if agent.IsAgent(requestUser(ctx)) {
 		scope, err := s.rules.Scope(ctx, created.Name)
+		if errors.Is(err, agent.ErrNotRegistered) {
+			return append(errs, field.Forbidden(field.NewPath("metadata", "name"), err.Error()))
+		}
 		if err != nil {
 			return append(errs, field.InternalError(field.NewPath("metadata", "name"), err))
 		}
@@ -106,9 +111,16 @@ func requestUser(ctx context.Context) string {
 	return ""
 }
 
+// receivedAt returns the time when the request was received. It is zero if the server itself sent the
+// request.
+func receivedAt(ctx context.Context) time.Time {
+	received, _ := request.ReceivedTimestampFrom(ctx)
+	return received
+}
+
 // agentRules returns the rules for the agent who sent the request.
 func (s strategy) agentRules(ctx context.Context) agent.ClusterRules {
-	return agent.ClusterRules{CanReadSecret: s.canReadSecret(ctx), Addresses: s.rules.Addresses()}
+	return agent.ClusterRules{CanReadSecret: s.canReadSecret(ctx), Addresses: s.rules.Addresses(), ReceivedAt: receivedAt(ctx)}
 }
 
 // canReadSecret returns a function that reports whether the user who sent the request may read a
@@ -180,7 +192,11 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 // ValidateUpdate accepts all changes by components of the control plane, and validates changes
 // by agents.
 func (statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	return agent.ValidateStatus(requestUser(ctx), obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+	written, stored, user := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster), requestUser(ctx)
+	if err := agent.ValidateRequest(user, stored, receivedAt(ctx)); err != nil {
+		return field.ErrorList{err}
+	}
+	return agent.ValidateStatus(user, written, stored)
 }
 
 // GetResetFields tells server-side apply that this subresource writes only the status.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -88,5 +89,37 @@ func TestConfirmationInTheFutureIsRejected(t *testing.T) {
 		if errs := writes.ValidateUpdate(ctx, written, stored); len(errs) != wantErrs {
 			t.Errorf("update, %s from now: %v", distance, errs)
 		}
+	}
+}
+
+// An agent can hold back the body of a request that was authorized while an earlier Cluster of the
+// same name existed.
+func TestDelayedRequestsOfAgentsAreRejected(t *testing.T) {
+	writes := newStrategy(nil, newRules(agent.Scope{}, nil))
+	created := metav1.NewTime(time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC))
+	tests := map[string]struct {
+		user     string
+		mode     clusterv1alpha1.ClusterSyncMode
+		received time.Time
+		wantErr  string
+	}{
+		"a request for this Cluster":       {user: agent.User("east"), mode: clusterv1alpha1.Pull, received: created.Add(time.Second)},
+		"a request for an earlier Cluster": {user: agent.User("east"), mode: clusterv1alpha1.Pull, received: created.Add(-time.Second), wantErr: "metadata.creationTimestamp"},
+		"a Cluster without an agent":       {user: agent.User("east"), mode: clusterv1alpha1.Push, received: created.Add(time.Second), wantErr: "spec.syncMode"},
+		"an administrator":                 {user: "system:admin", mode: clusterv1alpha1.Push, received: created.Add(-time.Second)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx := request.WithReceivedTimestamp(request.WithUser(t.Context(), &user.DefaultInfo{Name: test.user}), test.received)
+			stored := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", CreationTimestamp: created}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: test.mode}}
+			for path, errs := range map[string]field.ErrorList{
+				"clusters":        writes.ValidateUpdate(ctx, stored.DeepCopy(), stored),
+				"clusters/status": statusStrategy{writes}.ValidateUpdate(ctx, stored.DeepCopy(), stored),
+			} {
+				if test.wantErr == "" && len(errs) > 0 || test.wantErr != "" && (len(errs) != 1 || errs[0].Field != test.wantErr) {
+					t.Errorf("%s: got %v, want an error of field %q", path, errs, test.wantErr)
+				}
+			}
+		})
 	}
 }
