@@ -133,8 +133,10 @@ func TestDecideEvictions(t *testing.T) {
 		},
 		"a scale-down to 0 ends the task": {
 			bound: newBinding(0), task: evictionTask("a", 2, 1),
-			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) { b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{} },
-			want:   "ends a: the workload is scaled to 0 replicas",
+			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) {
+				b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{}
+			},
+			want: "ends a: the workload is scaled to 0 replicas",
 		},
 		"an object without replicas is not scaled to 0": {bound: newBinding(0), task: evictionTask("a", 0, 1), want: "keeps a until 12:09"},
 		"a status that is not applied keeps the task": {

@@ -53,7 +53,7 @@ func TestMove(t *testing.T) {
 		"replicas that move to a cluster that has":  {placement: divided, before: targetsOf(map[string]int32{"m1": 3, "m2": 1}, "m1", "m2"), after: targetsOf(map[string]int32{"m2": 4}, "m2"), want: []string{"m1 by Scheduler with 3"}},
 		"a scale-down that empties a cluster":       {placement: divided, before: targetsOf(map[string]int32{"m1": 3, "m2": 1}, "m1", "m2"), after: targetsOf(map[string]int32{"m1": 2}, "m1")},
 		"a cluster whose replicas were descheduled": {placement: divided, before: targetsOf(map[string]int32{"m2": 1}, "m1", "m2"), after: targetsOf(map[string]int32{"m2": 4}, "m2")},
-		"a cluster whose replicas are not known": {placement: divided, before: targetsOf(nil, "m1", "m2"), after: targetsOf(map[string]int32{"m2": 4}, "m2"), want: []string{"m1 by Scheduler"}},
+		"a cluster whose replicas are not known":    {placement: divided, before: targetsOf(nil, "m1", "m2"), after: targetsOf(map[string]int32{"m2": 4}, "m2"), want: []string{"m1 by Scheduler"}},
 		"a target again": {before: targetsOf(nil, "m2"), after: targetsOf(nil, "m1"),
 			tasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1", Producer: workv1alpha2.EvictionProducerScheduler}}, want: []string{"m2 by Scheduler"}},
 		"the task of another producer stays": {before: targetsOf(nil, "m2", "m1"), after: targetsOf(nil, "m3"),

@@ -16,8 +16,7 @@ import (
 func TestJoinReservesItsName(t *testing.T) {
 	karmada := clusterclienttest.NewClient(t, "")
 	join := Join{Name: "east", ClusterNamespace: "ns"}
-	release, err := join.reserveName(t.Context(), karmada)
-	if err != nil {
+	if _, err := join.reserveName(t.Context(), karmada); err != nil {
 		t.Fatal(err)
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east")}}
@@ -28,7 +27,8 @@ func TestJoinReservesItsName(t *testing.T) {
 		t.Errorf("the reservation of this join is an agent: %v", err)
 	}
 	// The reservation of an interrupted join is used again.
-	if release, err = join.reserveName(t.Context(), karmada); err != nil {
+	release, err := join.reserveName(t.Context(), karmada)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := release(t.Context()); err != nil {
