@@ -109,20 +109,26 @@ type provableConn struct {
 	provenGeneration atomic.Int64
 }
 
-// provableConnOf returns the provableConn below the TLS connection. It returns nil for a connection
-// that this package did not dial.
+// provableAddr is the local address of a provableConn. It refers to the connection, because code
+// that wraps a connection usually hides it, but returns its local address unchanged. client-go wraps
+// connections in this way to close them when a client certificate is rotated, for certificates from
+// files as well as for exec plugins.
+type provableAddr struct {
+	net.Addr
+	conn *provableConn
+}
+
+// LocalAddr implements net.Conn.
+func (p *provableConn) LocalAddr() net.Addr { return provableAddr{p.Conn.LocalAddr(), p} }
+
+// provableConnOf returns the provableConn below a TLS connection and any other wrappers. It returns
+// nil for a connection that this package did not dial.
 func provableConnOf(conn net.Conn) *provableConn {
-	for conn != nil {
-		if found, ok := conn.(*provableConn); ok {
-			return found
-		}
-		below, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
-		}
-		conn = below.NetConn()
+	if conn == nil {
+		return nil
 	}
-	return nil
+	address, _ := conn.LocalAddr().(provableAddr)
+	return address.conn
 }
 
 func (i *identityVerifier) isProven(conn net.Conn) bool {
@@ -217,7 +223,8 @@ func (i *identityVerifier) proveConnection(ctx context.Context, unproven net.Con
 
 // verify compares the UID of the namespace kube-system with the ID of the Cluster. If they are
 // equal, it marks the connection of the answer as proven. If the member is another cluster, it
-// makes the proofs of all connections invalid.
+// makes the proofs of all connections invalid. A connection that cannot be marked is an error,
+// because otherwise the member would be healthy although no request could be sent to it.
 func (i *identityVerifier) verify(ctx context.Context, do func(*http.Request) (*http.Response, error), header http.Header) error {
 	var usedConn net.Conn
 	ctx = httptrace.WithClientTrace(withoutIdentityProof(ctx), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { usedConn = got.Conn }})
@@ -241,12 +248,17 @@ func (i *identityVerifier) verify(ctx context.Context, do func(*http.Request) (*
 	case seen != i.expectedID:
 		return i.mismatchError(seen)
 	}
-	if found := provableConnOf(usedConn); found != nil {
-		found.provenGeneration.Store(generation + 1)
+	found := provableConnOf(usedConn)
+	if found == nil {
+		return i.unknownError(errUnprovableConn)
 	}
+	found.provenGeneration.Store(generation + 1)
 	i.metrics.countIdentityCheck(i.cluster, true)
 	return nil
 }
+
+// errUnprovableConn reports a connection that was not opened by the dialer of the verifier.
+var errUnprovableConn = errors.New("the request used a connection that Karmada did not open, which is an error of Karmada, so report it")
 
 func (i *identityVerifier) unknownError(cause error) error {
 	var refused *statusError

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,8 @@ type identityServer struct {
 	mu            sync.Mutex
 	identityReads int
 	otherRequests []string
+	// clientCertificate is the client certificate of the last request, or nil.
+	clientCertificate *x509.Certificate
 }
 
 // newIdentityServer starts the API server of a cluster with the given UID. Without a UID, the
@@ -44,6 +47,9 @@ func newIdentityServer(t *testing.T, uid string, http2 bool) *identityServer {
 func (i *identityServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if len(r.TLS.PeerCertificates) > 0 {
+		i.clientCertificate = r.TLS.PeerCertificates[0]
+	}
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
 	case "/readyz":
@@ -221,6 +227,19 @@ func TestUnknownIdentityBlocksRequests(t *testing.T) {
 		t.Errorf("the unidentified cluster got %v", writes)
 	}
 	if health := target.Probe(t.Context()); health.Healthy || health.Identity.UnknownCause == "" {
+		t.Errorf("the probe returns %+v", health)
+	}
+}
+
+func TestUnprovableConnectionsAreUnhealthy(t *testing.T) {
+	server := newIdentityServer(t, "right", true)
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
+	w.members.options.WrapTransport = func(http.RoundTripper) http.RoundTripper { return server.Client().Transport }
+	w.cluster.Spec.ID, w.cluster.Spec.APIEndpoint = "right", server.URL
+	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
+		t.Fatal(err)
+	}
+	if health := w.mustGet(t).Probe(t.Context()); health.Healthy || !strings.Contains(health.Identity.UnknownCause, "a connection that Karmada did not open") {
 		t.Errorf("the probe returns %+v", health)
 	}
 }
