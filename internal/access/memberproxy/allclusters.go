@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
@@ -37,7 +38,7 @@ func (e *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request)
 	case info.Verb == "list":
 		// Check this case before the name: a field selector may set the name, but the request is
 		// still a list.
-		e.list(w, req)
+		e.list(w, req, info)
 	case info.Name != "" && info.Verb != "watch":
 		e.forwardToHolder(w, req, info)
 	default:
@@ -48,7 +49,7 @@ func (e *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request)
 // list concatenates the lists of all clusters. It rejects a continue token and a resourceVersion
 // other than 0, because both are valid in one cluster only. The resourceVersion 0 means any
 // version.
-func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request) {
+func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) {
 	query := req.URL.Query()
 	query.Del("limit")
 	query.Del("continue")
@@ -64,11 +65,15 @@ func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer discardAll(responses)
+	markUnknown(responses, info)
 	merged, header, err := mergeResponses(req.Context(), responses)
 	addWarnings(w, responses)
 	switch {
 	case err != nil:
 		e.responder.Error(memoryExhausted(e.proxy.memory.all))
+		return
+	case header == nil && len(unknownClusters(responses)) > 0:
+		e.responder.Error(newUnknownListError(info, responses))
 		return
 	case header == nil:
 		e.responder.Error(newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "not found"))

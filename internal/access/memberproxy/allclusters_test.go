@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -54,7 +56,10 @@ func podServer(pods ...string) http.HandlerFunc {
 					return
 				}
 			}
-			http.NotFound(w, req)
+			status := apierrors.NewNotFound(corev1.Resource("pods"), path.Base(req.URL.Path)).ErrStatus
+			status.Kind = "Status"
+			w.WriteHeader(http.StatusNotFound)
+			_ = json.NewEncoder(w).Encode(status)
 		}
 	}
 }
@@ -173,17 +178,23 @@ func TestWarningsNameFailedClusters(t *testing.T) {
 		fmt.Fprint(w, `{"kind":"Status","message":"etcd is\nfull"}`)
 	}))
 	f.addMember(t, "m8", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
-	f.addMember(t, "m9", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	f.addMember(t, "m9", failWith(http.StatusForbidden))
+	f.addMember(t, "n1", http.NotFoundHandler())
+	f.addMember(t, "n2", http.NotFoundHandler()).Status.APIEnablements = enable("secrets")
+	f.addMember(t, "n3", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","details":{"kind":"pods"}}`)
+	}))
 	resp, err := http.DefaultClient.Do(newRequest(t, "GET", f.front(t).URL+"/everywhere/api/v1/namespaces/a/pods", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	warnings := resp.Header["Warning"]
-	if resp.StatusCode != http.StatusOK || len(warnings) != 5 {
-		t.Fatalf("got %s with %d warnings %q, want 5", resp.Status, len(warnings), warnings)
+	if resp.StatusCode != http.StatusOK || len(warnings) != 7 {
+		t.Fatalf("got %s with %d warnings %q, want 7", resp.Status, len(warnings), warnings)
 	}
-	for i, want := range []string{`\"m4\" (` + f.others[2].Spec.APIEndpoint + `) accepted the request and sent no data for 1.5s`, "m5", "m6", `\"m7\" is omitted: it returns 500 Internal Server Error: etcd is full`, `\"m8\" is omitted: it returns 429 Too Many Requests`} {
+	for i, want := range []string{`\"m4\" (` + f.others[2].Spec.APIEndpoint + `) accepted the request and sent no data for 1.5s`, "m5", "m6", `\"m7\" is omitted: it returns 500 Internal Server Error: etcd is full`, `\"m8\" is omitted: it returns 429 Too Many Requests`, `\"m9\" is omitted: its response with code 403`, `\"n1\" is omitted: its response with code 404`} {
 		if !strings.Contains(warnings[i], want) {
 			t.Errorf("warning %q does not contain %s", warnings[i], want)
 		}
@@ -192,8 +203,14 @@ func TestWarningsNameFailedClusters(t *testing.T) {
 
 func TestListNotFoundInAnyCluster(t *testing.T) {
 	f, _ := newFixture(t, http.NotFoundHandler())
-	if got := sendRequest(t, newRequest(t, "GET", f.front(t).URL+"/everywhere/apis/apps/v1/deployments", "")); got != (clientResponse{404, "not found\n"}) {
-		t.Errorf("got %v", got)
+	url := f.front(t).URL + "/everywhere/apis/apps/v1/deployments"
+	want := `cannot list deployments.apps: no cluster returns a list, and it is unknown whether clusters [m1] have objects: cluster "m1" is omitted: `
+	if got := sendRequest(t, newRequest(t, "GET", url, "")); got.code != 503 || !strings.HasPrefix(got.body, want) {
+		t.Errorf("with unknown APIs: got %v", got)
+	}
+	f.cluster.Status.APIEnablements, f.cluster.Status.Conditions = enable("pods"), completeAPIs(metav1.ConditionTrue)
+	if got := sendRequest(t, newRequest(t, "GET", url, "")); got != (clientResponse{404, "not found\n"}) {
+		t.Errorf("with known APIs: got %v", got)
 	}
 }
 

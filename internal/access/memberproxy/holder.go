@@ -76,12 +76,22 @@ func findHolders(responses []clusterResponse, info *genericrequest.RequestInfo) 
 				continue
 			}
 			found = append(found, holder{response.client, object})
-		case !provesAbsence(response, info):
-			response.err = fmt.Errorf("cluster %q is omitted: its response with code %d is not that of an API server about the object",
+		}
+	}
+	markUnknown(responses, info)
+	return found
+}
+
+// markUnknown sets the error of each cluster whose error response does not prove that the cluster has
+// nothing of what is requested, because the response can be that of a gateway before the cluster.
+func markUnknown(responses []clusterResponse, info *genericrequest.RequestInfo) {
+	for i := range responses {
+		response := &responses[i]
+		if response.err == nil && response.code != http.StatusOK && !provesAbsence(response, info) {
+			response.err = fmt.Errorf("cluster %q is omitted: its response with code %d is not that of an API server about the request",
 				response.cluster, response.code)
 		}
 	}
-	return found
 }
 
 // isRequested reports whether an object is that of a request. The request does not contain the kind.
@@ -91,9 +101,12 @@ func isRequested(object clusterjson.Identity, info *genericrequest.RequestInfo) 
 		object.Namespace == objectNamespace(info) && object.Name == info.Name
 }
 
-// provesAbsence reports whether an error response says that the caller does not find the object in the
-// cluster: it is the Status of an API server, or the cluster does not serve the resource. Otherwise it
+// provesAbsence reports whether an error response says that the caller does not find the object, or any
+// object of a list, in the cluster: it is the Status of an API server, or the cluster does not serve the resource. Otherwise it
 // can be the response of a gateway before the cluster.
+//
+// A group version that status.apiEnablements does not list is not served only if the list is complete.
+// The list is empty or partial while the discovery of the cluster fails, as behind such a gateway.
 func provesAbsence(response *clusterResponse, info *genericrequest.RequestInfo) bool {
 	var status metav1.Status
 	isStatus := json.Unmarshal(response.body, &status) == nil && status.Kind == "Status"
@@ -107,7 +120,8 @@ func provesAbsence(response *clusterResponse, info *genericrequest.RequestInfo) 
 			return !slices.ContainsFunc(api.Resources, isServed)
 		}
 	}
-	return true
+	return conditions.HasStatus(response.client.cluster.Status.Conditions,
+		clusterv1alpha1.ClusterConditionCompleteAPIEnablements, metav1.ConditionTrue)
 }
 
 // chooseHolder returns the cluster to which a request is forwarded.
@@ -156,6 +170,15 @@ func NewUnknownHolderError(info *genericrequest.RequestInfo, clusters []string, 
 	// Without RetryAfterSeconds, clients do not repeat a request that fails until the cluster responds.
 	err.ErrStatus.Details = &metav1.StatusDetails{Group: info.APIGroup, Kind: info.Resource, Name: info.Name}
 	return err
+}
+
+// newUnknownListError returns the error for a list that no cluster returned, although at least one of
+// them may have objects.
+func newUnknownListError(info *genericrequest.RequestInfo, responses []clusterResponse) error {
+	return newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"cannot list %s: no cluster returns a list, and it is unknown whether clusters [%s] have objects: %s: to address one cluster, use %s, or karmadactl with --cluster",
+		groupResource(info), conditions.LimitMessage(strings.Join(unknownClusters(responses), ", ")),
+		responses[slices.IndexFunc(responses, isUnknown)].err.Error(), OneClusterPath)
 }
 
 // describeObject returns the object of a request, for messages.

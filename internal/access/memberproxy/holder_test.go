@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
@@ -79,6 +81,11 @@ var unknownMembers = map[string]func(*testing.T, *fixture){
 	"returns 404 like a gateway": func(t *testing.T, f *fixture) {
 		f.addMember(t, "m2", http.NotFoundHandler()).Status.APIEnablements = enable("pods")
 	},
+	"returns 404 like a gateway, also to discovery": func(t *testing.T, f *fixture) { f.addMember(t, "m2", http.NotFoundHandler()) },
+	"returns 404 like a gateway, while its list of APIs is incomplete": func(t *testing.T, f *fixture) {
+		status := &f.addMember(t, "m2", http.NotFoundHandler()).Status
+		status.APIEnablements, status.Conditions = enableIn("apps/v1", "deployments"), completeAPIs(metav1.ConditionFalse)
+	},
 	"returns something else": func(t *testing.T, f *fixture) { f.addMember(t, "m2", respondWith("<html>")) },
 	"returns another object": func(t *testing.T, f *fixture) {
 		f.addMember(t, "m2", respondWith(fmt.Sprintf(objectFormat, "v1", "Pod", "a", "db")))
@@ -88,8 +95,16 @@ var unknownMembers = map[string]func(*testing.T, *fixture){
 }
 
 // enable returns the APIs of a member that serves one resource of the version v1.
-func enable(resource string) []clusterv1alpha1.APIEnablement {
-	return []clusterv1alpha1.APIEnablement{{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: resource}}}}
+func enable(resource string) []clusterv1alpha1.APIEnablement { return enableIn("v1", resource) }
+
+// enableIn returns the APIs of a member that serves one resource.
+func enableIn(groupVersion, resource string) []clusterv1alpha1.APIEnablement {
+	return []clusterv1alpha1.APIEnablement{{GroupVersion: groupVersion, Resources: []clusterv1alpha1.APIResource{{Name: resource}}}}
+}
+
+// completeAPIs returns the condition that reports whether the APIs of a member are complete.
+func completeAPIs(status metav1.ConditionStatus) []metav1.Condition {
+	return []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: status}}
 }
 
 // TestWriteNeedsTheAnswerOfEveryCluster checks that a cluster that may have the object prevents a
@@ -148,21 +163,36 @@ func TestMissingObjects(t *testing.T) {
 			fmt.Fprintf(w, `{"kind":"Status","details":{"name":%q,"kind":"pods"}}`, name)
 		}
 	}
+	complete := completeAPIs(metav1.ConditionTrue)
 	for name, test := range map[string]struct {
-		respond  http.HandlerFunc
-		resource string
-		code     int
+		respond    http.HandlerFunc
+		apis       []clusterv1alpha1.APIEnablement
+		conditions []metav1.Condition
+		code       int
 	}{
-		"about the object":                       {status(404, "web"), "pods", 404},
-		"about another object":                   {status(404, "a"), "pods", 503},
-		"that denies the request":                {status(403, "web"), "pods", 404},
-		"that denies the request like a gateway": {failWith(403), "pods", 503},
-		"without an object, of a served kind":    {http.NotFound, "pods", 503},
-		"without an object, of an unserved kind": {http.NotFound, "secrets", 404},
+		"about the object":                       {status(404, "web"), enable("pods"), complete, 404},
+		"about the object, without known APIs":   {status(404, "web"), nil, nil, 404},
+		"about another object":                   {status(404, "a"), enable("pods"), complete, 503},
+		"that denies the request":                {status(403, "web"), enable("pods"), complete, 404},
+		"that denies the request like a gateway": {failWith(403), enable("pods"), complete, 503},
+
+		"without an object, of a served kind":                         {http.NotFound, enable("pods"), complete, 503},
+		"without an object, of an unserved kind":                      {http.NotFound, enable("secrets"), complete, 404},
+		"without an object, of an unserved kind of a listed version":  {http.NotFound, enable("secrets"), completeAPIs(metav1.ConditionFalse), 404},
+		"without an object, of an unlisted version":                   {http.NotFound, enableIn("apps/v1", "deployments"), complete, 404},
+		"without an object, of a version that an incomplete list has": {http.NotFound, enable("pods"), completeAPIs(metav1.ConditionFalse), 503},
+		"without an object, of a version missing in an incomplete list": {
+			http.NotFound, enableIn("apps/v1", "deployments"), completeAPIs(metav1.ConditionFalse), 503,
+		},
+		"without an object, of a version missing in a list that is not known to be complete": {
+			http.NotFound, enableIn("apps/v1", "deployments"), nil, 503,
+		},
+		"without an object, before the first discovery": {http.NotFound, nil, nil, 503},
+		"without an object, after a failed discovery":   {http.NotFound, nil, completeAPIs(metav1.ConditionFalse), 503},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := newFixture(t, test.respond)
-			f.cluster.Status.APIEnablements = enable(test.resource)
+			f.cluster.Status.APIEnablements, f.cluster.Status.Conditions = test.apis, test.conditions
 			url := f.front(t).URL + "/everywhere/api/v1/namespaces/a/pods/web"
 			if got := sendRequest(t, newRequest(t, "GET", url, "")); got.code != test.code {
 				t.Errorf("got %v, want %d", got, test.code)
