@@ -32,10 +32,12 @@ func (m *memberClient) sendAuthenticated(transport http.RoundTripper, req *http.
 	return resp, nil
 }
 
-// withIdentity returns a copy of the request with the token and the impersonation headers.
+// withIdentity returns a copy of the request with the token and the impersonation headers. Headers that
+// the member must not receive, and trailers, are removed.
 func (m *memberClient) withIdentity(req *http.Request, token string) *http.Request {
 	signed := req.Clone(req.Context())
-	stripIdentity(signed.Header)
+	filterRequestHeader(signed.Header)
+	signed.Trailer = nil
 	signed.Header.Set("Authorization", "Bearer "+token)
 	impersonate(signed.Header, m.caller)
 	return signed

@@ -55,7 +55,8 @@ func (p *Proxy) IsAllMemoryFree() bool {
 
 // These aliases give external tests access to unexported functions.
 var (
-	StripIdentity = stripIdentity
+	FilterRequestHeader = filterRequestHeader
+	ForwardedHeaders    = forwardedHeaders
 )
 
 // MaxUpgrades is the maximum number of streams to a member.

@@ -77,7 +77,8 @@ func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send rou
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL = target
 			r.Out.Host = target.Host
-			stripIdentity(r.Out.Header)
+			filterRequestHeader(r.Out.Header)
+			r.Out.Trailer = nil
 		},
 		Transport:     send,
 		FlushInterval: flushInterval,

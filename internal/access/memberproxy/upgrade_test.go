@@ -242,7 +242,7 @@ func TestUpgradeHeaders(t *testing.T) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprint(conn, "GET /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: keep-alive, Upgrade, X-Private\r\nUpgrade: websocket\r\n"+
-		"X-Private: mine\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Host: inside\r\nForwarded: for=10.0.0.1\r\nCookie: session=x\r\nX-Stream-Protocol-Version: v4\r\nX-Stream-Protocol-Version: v5\r\nSec-WebSocket-Key: abc\r\nAuthorization: Bearer stolen\r\nProxy-Authorization: Basic x\r\n\r\nearly")
+		"X-Private: mine\r\nX_Remote_User: root\r\nTrue-Client-IP: 10.0.0.1\r\nOrigin: https://inside\r\nVia: 1.1 inside\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Host: inside\r\nForwarded: for=10.0.0.1\r\nCookie: session=x\r\nX-Stream-Protocol-Version: v4\r\nX-Stream-Protocol-Version: v5\r\nSec-WebSocket-Key: abc\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer stolen\r\nProxy-Authorization: Basic x\r\n\r\nearly")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestUpgradeHeaders(t *testing.T) {
 	defer resp.Body.Close()
 	header := <-received
 	for name, want := range map[string]string{
-		"X-Stream-Protocol-Version": "[v4 v5]", "Sec-Websocket-Key": "[abc]", "Authorization": "[Bearer impersonator-token]",
+		"X-Stream-Protocol-Version": "[v4 v5]", "Sec-Websocket-Key": "[abc]", "Sec-Websocket-Version": "[13]", "X_remote_user": "[]", "True-Client-Ip": "[]", "Origin": "[]", "Via": "[]", "Authorization": "[Bearer impersonator-token]",
 		"X-Forwarded-For": "[]", "X-Forwarded-Host": "[]", "Forwarded": "[]", "Cookie": "[]", "X-Private": "[]", "Proxy-Authorization": "[]", "Connection": "[Upgrade]", "Upgrade": "[websocket]",
 	} {
 		if got := fmt.Sprint(header[name]); got != want {
