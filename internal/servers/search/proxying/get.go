@@ -96,8 +96,8 @@ func (r *request) writeObject(body []byte) error {
 
 // findHolder returns the only cluster that has the object of the request, and in which the caller
 // may use a verb on it. The error is NotFound if there is none, Conflict if there are several, and
-// ServiceUnavailable if it is unknown. A write needs to know the objects of all clusters, because a
-// cluster whose objects are unknown may have the object, too.
+// ServiceUnavailable if it is unknown. A write needs an answer of all clusters, because a cluster that
+// does not answer may have the object, too.
 func (r *request) findHolder(ctx context.Context, verb string) (*holder, error) {
 	found, unknown := r.lookUp(ctx)
 	holders := r.permitted(ctx, found, verb, unknown)
@@ -161,15 +161,19 @@ func (r *request) isRead() bool { return memberproxy.IsRead(r.req, r.info) }
 // lookUp returns the clusters whose cache has the object, and the clusters whose objects are
 // unknown. It asks those clusters whose objects are not cached yet. Their response is enough for a
 // read, but not for a write, because a cluster can claim any object for which a user asks.
+//
+// For a write, it also asks the clusters whose cache does not have the object. If a cluster stops
+// responding, the watch of the cluster fails only after several seconds, and until then the cache may
+// lack objects of the cluster.
 func (r *request) lookUp(ctx context.Context) (found []holder, unknown warnings) {
-	var waiting []*participant
+	var asked []*participant
 	unknown = warnings{}
 	for _, p := range r.participants(r.awaitListed(ctx)) {
 		object, problem := p.Get(r.objectNamespace(), r.info.Name), p.problem()
 		state, _, _ := p.State()
 		switch {
 		case state == objectcache.Waiting:
-			waiting = append(waiting, p)
+			asked = append(asked, p)
 		case object != nil && object.UID() == "" && !r.isRead():
 			unknown.add(p.cluster, "the object has no UID")
 		case object != nil && problem != nil:
@@ -178,26 +182,30 @@ func (r *request) lookUp(ctx context.Context) (found []holder, unknown warnings)
 			found = append(found, holder{cluster: p.cluster, object: object})
 		case problem != nil:
 			unknown.add(p.cluster, problem.Error())
+		case !r.isRead():
+			asked = append(asked, p)
 		}
 	}
-	return r.askWaiting(ctx, waiting, found, unknown), unknown
+	return r.ask(ctx, asked, found, unknown), unknown
 }
 
-// askWaiting asks clusters whose objects are not cached yet, and adds those with the object to found or
-// to unknown.
-func (r *request) askWaiting(ctx context.Context, waiting []*participant, found []holder, unknown warnings) []holder {
-	errs := make([]error, len(waiting))
+// ask asks clusters whose cache does not have the object, and adds those that may have it to found or to
+// unknown.
+func (r *request) ask(ctx context.Context, asked []*participant, found []holder, unknown warnings) []holder {
+	errs := make([]error, len(asked))
 	var lookups sync.WaitGroup
-	for i, p := range waiting {
+	for i, p := range asked {
 		lookups.Go(func() { errs[i] = r.probe(ctx, p.cluster) })
 	}
 	lookups.Wait()
-	for i, p := range waiting {
+	for i, p := range asked {
 		switch {
 		case errs[i] == nil && r.isRead():
 			found = append(found, holder{cluster: p.cluster})
-		case errs[i] == nil:
+		case errs[i] == nil && p.problem() != nil:
 			unknown.add(p.cluster, p.problem().Error())
+		case errs[i] == nil:
+			unknown.add(p.cluster, "it returns the object, but the cache does not have it yet")
 		case !r.provesAbsence(errs[i]):
 			unknown.add(p.cluster, reasonOf(p.cluster, errs[i]))
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"karmada.io/karmada/internal/domain/combinedversion"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
+	"karmada.io/karmada/internal/servers/search/proxying"
 )
 
 func newTwoPods(t *testing.T) *fixture {
@@ -238,7 +240,12 @@ func TestWriteNeedsKnownObjectsOfAllClusters(t *testing.T) {
 		"claims another kind": func(f *fixture) {
 			addUncached(f, &fakeMember{raw: `{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"a","name":"p2"}}`})
 		},
-		"claims no object": func(f *fixture) { addUncached(f, &fakeMember{raw: "ok"}) },
+		"claims no object":                    func(f *fixture) { addUncached(f, &fakeMember{raw: "ok"}) },
+		"hangs, while its watch seems to run": func(f *fixture) { addQuietlyWatched(f, &fakeMember{hangs: true}) },
+		"fails, while its watch seems to run": func(f *fixture) { addQuietlyWatched(f, &fakeMember{err: errors.New("connection refused")}) },
+		"returns an object that its watch has not returned yet": func(f *fixture) {
+			addQuietlyWatched(f, &fakeMember{objects: []*unstructured.Unstructured{pod("a", "p2"), pod("a", "none")}})
+		},
 		"lists the object without UID": func(f *fixture) {
 			writer := f.AddCluster("m3", objectcachetest.Pods)
 			writer.Replace(nil, "1")
@@ -269,6 +276,15 @@ func TestWriteNeedsKnownObjectsOfAllClusters(t *testing.T) {
 			}
 		})
 	}
+}
+
+// addQuietlyWatched adds a cluster whose cached list has no objects, and whose watch is up to date as far
+// as the cache knows.
+func addQuietlyWatched(f *fixture, member *fakeMember) {
+	f.AddCluster("m3", objectcachetest.Pods).Replace(nil, "1")
+	f.SetState("m3", objectcachetest.Pods, objectcache.Current, "")
+	f.members["m3"] = member
+	f.configure(proxying.Limits{Lookup: 50 * time.Millisecond})
 }
 
 // TestWriteIfUncachedClusterDoesNotHaveTheObject checks that a cluster that is not cached yet, but responds

@@ -7,8 +7,9 @@
 // Invariants:
 //   - A caller sees and changes only what the member allows the caller.
 //   - A write goes only to a cluster whose cached list or watch contained the object with a UID before
-//     the request, and only if the objects of all other clusters are known. The response of a
-//     cluster to a request for an object is no reason to send it a write.
+//     the request, and only if every other cluster responds during the request that the caller does
+//     not find the object there. The response of a cluster to a request for an object is no reason to
+//     send it a write.
 //   - A cluster that does not answer a read is named in a warning. In strict mode the request
 //     fails. A list is never cut short without a sign, and an unknown object is never
 //     reported as missing.
