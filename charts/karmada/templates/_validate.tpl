@@ -43,11 +43,24 @@ own: two of three could form an empty one. A full volume stops etcd.
 {{- end }}
 {{- end }}
 {{- end }}
+{{- $names := dict }}
+{{- range $etcd.extraArgs }}
+{{- $name := first (splitList "=" .) }}
+{{- if hasKey $names $name }}
+{{- fail (printf "etcd.internal.extraArgs contains %s twice: etcd would use only one of the values. Keep one of them (karmadactl init: --etcd-extra-args)" $name) }}
+{{- end }}
+{{- $_ := set $names $name true }}
+{{- if and (eq $etcd.storageType "pvc") (eq $name "--quota-backend-bytes") (not (regexMatch "^--quota-backend-bytes=(0|[1-9][0-9]{0,17})$" .)) }}
+{{- fail (printf "etcd.internal.extraArgs contains %s: with a volume, the quota must be a decimal number of bytes, such as 8589934592, because etcd without a quota would fill the volume and stop; 0 means 2147483648, the default of etcd (karmadactl init: --etcd-extra-args)" .) }}
+{{- end }}
+{{- end }}
 {{- if eq $etcd.storageType "pvc" }}
 {{- $size := include "karmada.bytes" $etcd.pvc.size | float64 }}
 {{- $quota := include "karmada.etcdQuota" $etcd | float64 }}
-{{- if lt $size $quota }}
-{{- fail (printf "etcd.internal.pvc.size is %s (%.0f bytes), and etcd may use %.0f bytes (--quota-backend-bytes): it would fill the volume and stop. Set etcd.internal.pvc.size (karmadactl init: --etcd-pvc-size) to at least 10Gi, or a smaller quota with --quota-backend-bytes in etcd.internal.extraArgs (--etcd-extra-args)" $etcd.pvc.size $size $quota) }}
+{{- /* The log and the snapshots of etcd are beside its data. */}}
+{{- $needed := addf $quota 1073741824 }}
+{{- if lt $size $needed }}
+{{- fail (printf "etcd.internal.pvc.size is %s (%.0f bytes), and etcd may use %.0f bytes for data (--quota-backend-bytes) and needs 1Gi for its log: it would fill the volume and stop. Set etcd.internal.pvc.size (karmadactl init: --etcd-pvc-size) to at least %.0fGi, or a smaller quota with --quota-backend-bytes in etcd.internal.extraArgs (--etcd-extra-args)" $etcd.pvc.size $size $quota (divf $needed 1073741824 | ceil)) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -83,7 +83,7 @@ func (o *initOptions) addEtcdFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.etcd.storageMode, "etcd-storage-mode", storageHostPath, "where the data of etcd is: emptyDir, hostPath or PVC")
 	flags.StringVar(&o.etcd.dataPath, "etcd-data", "/var/lib/karmada-etcd", "directory of a node with the data of etcd, in the mode hostPath")
 	flags.StringVar(&o.etcd.nodeSelectorLabels, "etcd-node-selector-labels", "", "labels of the node of etcd, such as a=b,c=d, in the mode hostPath; if empty, a node is chosen and labeled")
-	flags.StringVar(&o.etcd.claimSize, "etcd-pvc-size", "10Gi", "size of the volume of etcd, in the mode PVC; at least the quota of etcd, which is 8Gi by default")
+	flags.StringVar(&o.etcd.claimSize, "etcd-pvc-size", "10Gi", "size of the volume of etcd, in the mode PVC; at least 1Gi more than the quota of etcd, which is 8Gi by default")
 	flags.StringVar(&o.etcd.storageClass, "storage-classes-name", "", "StorageClass of the volume of etcd, in the mode PVC")
 	external := &o.etcd.external
 	flags.StringVar(&external.servers, "external-etcd-servers", "", "URLs of an external etcd, comma-separated")

@@ -74,7 +74,7 @@ func TestFlagsReachTheObjects(t *testing.T) {
 		"the pull secrets":                  {[]string{"--image-pull-secrets=a,b"}, "Deployment karmada-webhook", "spec.template.spec.imagePullSecrets.1.name", "b"},
 		"the directory of etcd":             {[]string{"--etcd-data=/data"}, "StatefulSet etcd", "spec.template.spec.volumes.1.hostPath.path", "/data"},
 		"the node of etcd":                  {[]string{"--etcd-node-selector-labels=disk=ssd,zone=a"}, "StatefulSet etcd", "spec.template.spec.nodeSelector.disk", "ssd"},
-		"the volumes of etcd":               {[]string{"--etcd-storage-mode=PVC", "--storage-classes-name=fast", "--etcd-pvc-size=8Gi"}, "StatefulSet etcd", "spec.volumeClaimTemplates.0.spec.resources.requests.storage", "8Gi"},
+		"the volumes of etcd":               {[]string{"--etcd-storage-mode=PVC", "--storage-classes-name=fast", "--etcd-pvc-size=9Gi"}, "StatefulSet etcd", "spec.volumeClaimTemplates.0.spec.resources.requests.storage", "9Gi"},
 		"the members of etcd":               {[]string{"--etcd-storage-mode=emptyDir", "--etcd-replicas=3"}, "StatefulSet etcd", "spec.replicas", int64(3)},
 		"the DNS domain":                    {[]string{"--host-cluster-domain=corp.local"}, "Deployment karmada-apiserver", "arguments", "--service-account-issuer=https://kubernetes.default.svc.corp.local"},
 		"an argument that is new":           {[]string{"--karmada-scheduler-extra-args=--kube-api-qps=7"}, "Deployment karmada-scheduler", "arguments", "--kube-api-qps=7"},

@@ -109,6 +109,17 @@ func TestInvalidValuesAreReported(t *testing.T) {
 		"a volume that is smaller than the default quota of etcd itself": {
 			etcdVolume("1.5Gi", "--quota-backend-bytes=0"), "(1610612736 bytes), and etcd may use 2147483648 bytes",
 		},
+		"a volume that is as large as the quota of etcd": {
+			etcdVolume("8Gi"), "etcd may use 8589934592 bytes for data (--quota-backend-bytes) and needs 1Gi for its log: it would fill the volume and stop. Set etcd.internal.pvc.size (karmadactl init: --etcd-pvc-size) to at least 9Gi,",
+		},
+		"etcd without a quota": {
+			etcdVolume("5Gi", "--quota-backend-bytes=-1"), "etcd.internal.extraArgs contains --quota-backend-bytes=-1: with a volume, the quota must be a decimal number of bytes",
+		},
+		"a quota in another notation": {etcdVolume("5Gi", "--quota-backend-bytes=0x280000000"), "must be a decimal number of bytes"},
+		"a quota without a value":     {etcdVolume("5Gi", "--quota-backend-bytes"), "must be a decimal number of bytes"},
+		"two quotas": {
+			etcdVolume("5Gi", "--quota-backend-bytes=8589934592", "--quota-backend-bytes=1073741824"), "etcd.internal.extraArgs contains --quota-backend-bytes twice",
+		},
 		"a size that is no quantity": {etcdVolume("10GB"), `"10GB" is not a size: use a quantity such as 10Gi`},
 		"an external etcd without servers": {
 			rendering.Values{"etcd": rendering.Values{"mode": "external"}}, "etcd.external.servers is missing: set it to the URLs of the external etcd",
@@ -147,8 +158,8 @@ func etcdVolume(size string, arguments ...any) rendering.Values {
 
 func TestVolumeOfEtcdHoldsItsQuota(t *testing.T) {
 	for _, values := range []rendering.Values{
-		etcdVolume("8Gi"), etcdVolume("8192Mi"), etcdVolume("1e10"), etcdVolume("10000000000"), etcdVolume("1Ti"),
-		etcdVolume("5Gi", "--quota-backend-bytes=4294967296"), etcdVolume("2Gi", "--quota-backend-bytes=0"),
+		etcdVolume("9Gi"), etcdVolume("9216Mi"), etcdVolume("1e10"), etcdVolume("10000000000"), etcdVolume("1Ti"),
+		etcdVolume("5Gi", "--quota-backend-bytes=4294967296"), etcdVolume("3Gi", "--quota-backend-bytes=0"),
 	} {
 		if _, err := (rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: rendering.Merge(mirrored(), values)}).Host(); err != nil {
 			t.Errorf("%v: %v", values, err)
