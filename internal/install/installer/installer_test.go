@@ -120,6 +120,13 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+func TestPreviewReportsInvalidValueOnce(t *testing.T) {
+	i, _ := newTestInstaller(t, rendering.Values{"etcd": rendering.Values{"internal": rendering.Values{"extraArgs": []any{"--v=1", "--v=2"}}}}, nil)
+	if _, err := i.Preview(t.Context()); err == nil || strings.Count(err.Error(), "contains --v twice") != 1 {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestPodsRestartWithTheirFiles requires that a new file changes exactly the workloads that mount it.
 func TestPodsRestartWithTheirFiles(t *testing.T) {
 	i, _ := newTestInstaller(t, nil, nil)

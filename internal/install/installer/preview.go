@@ -2,7 +2,6 @@ package installer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,7 +14,11 @@ import (
 // Preview reports the objects of the host that Install would write, and returns their number. It
 // changes nothing. The objects inside the control plane are not compared.
 func (i *Installer) Preview(ctx context.Context) (written int, err error) {
-	if err := errors.Join(i.preflight(ctx), i.ensureCertificates(ctx)); err != nil {
+	// preflight renders the chart with the same values as ensureCertificates, so the errors could be equal.
+	if err := i.preflight(ctx); err != nil {
+		return 0, err
+	}
+	if err := i.ensureCertificates(ctx); err != nil {
 		return 0, err
 	}
 	i.applier.DryRun = true
