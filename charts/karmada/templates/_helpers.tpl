@@ -101,19 +101,24 @@ Arguments: root, name, and optionally component (its values) and more (more labe
 {{ merge $own (.more | default dict) $given .root.Values.global.commonLabels | toYaml }}
 {{- end }}
 
-{{/* The image of a component. Arguments: root, image. */}}
+{{/* The image of a component. A tag cannot contain the + of a version. Arguments: root, image. */}}
 {{- define "karmada.image" -}}
-{{- $tag := .image.tag | default .root.Values.karmadaImageVersion | default .root.Chart.AppVersion | required "karmadaImageVersion is missing: set it to the tag of the image, because this chart does not belong to a release" -}}
+{{- $tag := .image.tag | default .root.Values.karmadaImageVersion | default (.root.Chart.AppVersion | default "" | replace "+" "_") | required "karmadaImageVersion is missing: set it to the tag of the image, because this chart does not belong to a release" -}}
 {{- $registry := .root.Values.global.imageRegistry | default .image.registry -}}
 {{- if and (eq $registry "") (eq .image.repository "karmada/karmada") }}
 {{- fail "no registry of the image is configured, and there is no public image: build the image, mirror it to a registry or load it into the nodes, as docs/image.md describes, and set global.imageRegistry or componentDefaults.image.registry (karmadactl: --private-image-registry)" }}
 {{- end }}
 {{- $repository := ternary (printf "%s/%s" $registry .image.repository) .image.repository (ne $registry "") -}}
-{{- if hasPrefix "sha256:" $tag -}}
-{{ $repository }}@{{ $tag }}
-{{- else -}}
-{{ $repository }}:{{ $tag }}
-{{- end -}}
+{{- $image := printf (ternary "%s@%s" "%s:%s" (hasPrefix "sha256:" $tag)) $repository $tag -}}
+{{- if not (regexMatch (include "karmada.imagePattern" .) $image) }}
+{{- fail (printf "the name %q of an image is not valid: it has the form HOST:PORT/PATH/NAME:TAG or NAME@sha256:DIGEST, in lower case besides the tag, and without https://. Correct global.imageRegistry, karmadaImageVersion, or registry, repository and tag of the image in componentDefaults or in the component (karmadactl: --private-image-registry, --kube-image-registry, or the flag of the image)" $image) }}
+{{- end }}
+{{- $image -}}
+{{- end }}
+
+{{/* The regular expression of the name of an image. It is the same as that of package rendering. */}}
+{{- define "karmada.imagePattern" -}}
+^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?/)?[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@sha256:[0-9a-f]{64})?$
 {{- end }}
 
 {{/*

@@ -117,6 +117,8 @@ func TestValidateEnable(t *testing.T) {
 		"the kubeconfig is missing":           {nil, "east", "--member-kubeconfig"},
 		"the name of a Service is too long":   {[]string{"--member-kubeconfig=f"}, strings.Repeat("a", 40), "which is invalid: must be no more than 63"},
 		"a timeout is positive":               {[]string{"--pod-timeout=0"}, "east", "--pod-timeout 0"},
+		"a registry without a scheme":         {[]string{"--private-image-registry=https://r.example.com"}, "east", `--private-image-registry "https://r.example.com": it must be a registry`},
+		"an image in lower case":              {[]string{"--karmada-scheduler-estimator-image=UPPER/x"}, "east", `--karmada-scheduler-estimator-image "UPPER/x": it must be the name of an image`},
 		"at least one replica":                {[]string{"--karmada-estimator-replicas=0"}, "east", "it must be at least 1"},
 	}
 	estimator, err := selectAddons([]string{hosted.EstimatorProgram}, "", func(string, ...any) {})

@@ -126,10 +126,17 @@ func (o *enableOptions) validate(s *session, selected []addon) error {
 	if o.podTimeout <= 0 {
 		return command.NewUsageError("--pod-timeout %d: must be at least 1 second", o.podTimeout)
 	}
+	if err := rendering.ValidateRegistry(o.registry); o.registry != "" && err != nil {
+		return command.NewUsageError("--private-image-registry %q: %w", o.registry, err)
+	}
 	if o.apiServiceTimeout <= 0 {
 		return command.NewUsageError("--apiservice-timeout %d: must be at least 1 second", o.apiServiceTimeout)
 	}
 	for _, row := range selected {
+		image := o.addons[row.name].image
+		if err := rendering.ValidateImage(image); image != "" && image != defaultImage() && err != nil {
+			return command.NewUsageError("--%s-image %q: %w", row.name, image, err)
+		}
 		if replicas := o.addons[row.name].replicas; replicas < 1 {
 			return command.NewUsageError("the number of replicas of %s is %d: it must be at least 1; use the command disable to remove the addon", row.name, replicas)
 		}

@@ -51,7 +51,7 @@ func renderInit(t *testing.T, o *initOptions) map[string]*unstructured.Unstructu
 
 // TestFlagsReachTheObjects requires that each flag changes the rendered object that it is about.
 func TestFlagsReachTheObjects(t *testing.T) {
-	release := version.Get().GitVersion
+	release, digest := version.Get().GitVersion, strings.Repeat("0a", 32)
 	tests := map[string]struct {
 		args   []string
 		object string
@@ -65,7 +65,7 @@ func TestFlagsReachTheObjects(t *testing.T) {
 		"one image for all programs":        {nil, "Deployment karmada-apiserver", "spec.template.spec.containers.0.image", "registry.example.com/karmada:" + release},
 		"a private registry":                {[]string{"--private-image-registry=registry:5000/k"}, "StatefulSet etcd", "spec.template.spec.containers.0.image", "registry:5000/k/karmada:" + release},
 		"an image of its own":               {[]string{"--karmada-webhook-image=registry:5000/webhook:v2"}, "Deployment karmada-webhook", "spec.template.spec.containers.0.image", "registry:5000/webhook:v2"},
-		"an image with a digest":            {[]string{"--karmada-webhook-image=webhook@sha256:abc"}, "Deployment karmada-webhook", "spec.template.spec.containers.0.image", "webhook@sha256:abc"},
+		"an image with a digest":            {[]string{"--karmada-webhook-image=webhook@sha256:" + digest}, "Deployment karmada-webhook", "spec.template.spec.containers.0.image", "webhook@sha256:" + digest},
 		"an image without a tag":            {[]string{"--etcd-image=registry:5000/etcd"}, "StatefulSet etcd", "spec.template.spec.containers.0.image", "registry:5000/etcd:latest"},
 		"an upstream registry":              {[]string{"--kube-image-registry=mirror.example.com"}, "Deployment karmada-apiserver", "spec.template.spec.containers.0.image", "mirror.example.com/kube-apiserver:v1.36.2"},
 		"an upstream tag":                   {[]string{"--kube-image-tag=v1.36.3"}, "Deployment kube-controller-manager", "spec.template.spec.containers.0.image", "registry.k8s.io/kube-controller-manager:v1.36.3"},
@@ -162,6 +162,11 @@ func TestMistakesInFlags(t *testing.T) {
 		"a format without a dry run":             {[]string{"-o", "yaml"}, "--output yaml: it needs --dry-run"},
 		"a port out of range":                    {[]string{"--port=70000"}, "--port 70000"},
 		"a validity of zero":                     {[]string{"--cert-validity-period=0s"}, "--cert-validity-period 0s"},
+		"a registry with a scheme":               {[]string{"--private-image-registry=https://registry.example.com"}, `--private-image-registry "https://registry.example.com": it must be a registry with an optional path, in lower case and without https://, such as registry.example.com/karmada`},
+		"a registry in upper case":               {[]string{"--private-image-registry=UPPER/x"}, `--private-image-registry "UPPER/x": it must be a registry`},
+		"an upstream registry with a slash":      {[]string{"--kube-image-registry=mirror.example.com/"}, `--kube-image-registry "mirror.example.com/": it must be a registry`},
+		"an image with a scheme":                 {[]string{"--karmada-webhook-image=https://registry.example.com/webhook:v1"}, `--karmada-webhook-image "https://registry.example.com/webhook:v1": it must be the name of an image`},
+		"an image of etcd in upper case":         {[]string{"--etcd-image=Etcd:v3"}, `--etcd-image "Etcd:v3": it must be the name of an image`},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {

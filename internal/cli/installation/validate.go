@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/install/rendering"
 )
 
 // argumentPattern is the form of an argument of a component.
@@ -69,6 +70,13 @@ func (i *imageOptions) validate() error {
 	if !slices.Contains([]string{"", "cn", "global"}, i.mirrorCountry) {
 		errs = append(errs, command.NewUsageError("--kube-image-mirror-country %q: use cn or global, or set --kube-image-registry", i.mirrorCountry))
 	}
+	for _, flag := range []struct{ name, registry string }{
+		{"private-image-registry", i.registry}, {"kube-image-registry", i.kubeRegistry},
+	} {
+		if err := rendering.ValidateRegistry(flag.registry); flag.registry != "" && err != nil {
+			errs = append(errs, command.NewUsageError("--%s %q: %w", flag.name, flag.registry, err))
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -112,6 +120,9 @@ func (c *componentOptions) validate(row componentRow) error {
 	var errs []error
 	if c.replicas < 1 {
 		errs = append(errs, command.NewUsageError("--%s-replicas %d: it must be at least 1", row.flag, c.replicas))
+	}
+	if err := rendering.ValidateImage(c.image); c.image != "" && c.image != defaultImage() && err != nil {
+		errs = append(errs, command.NewUsageError("--%s-image %q: %w", row.flag, c.image, err))
 	}
 	for _, argument := range joinArguments(c.extraArgs) {
 		if !argumentPattern.MatchString(argument) {

@@ -10,6 +10,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/pull"
 )
@@ -89,6 +90,9 @@ func completeOptions(register *pull.Register, member command.Kubeconfig, isRepli
 	}
 	if isReplicasSet && register.Replicas < 1 {
 		return command.NewUsageError("--karmada-agent-replicas must be at least 1, not %d", register.Replicas)
+	}
+	if err := rendering.ValidateImage(register.Image); register.Image != "" && register.Image != pull.DefaultAgentImage() && err != nil {
+		return command.NewUsageError("--karmada-agent-image %q: %w", register.Image, err)
 	}
 	if register.Member, register.MemberOrigin, err = member.MemberConfig(register.Name); err != nil {
 		return err

@@ -49,6 +49,8 @@ func TestCompleteOptions(t *testing.T) {
 		"a truncated hash":                         {change: func(r *pull.Register) { r.CAHashes = []string{hash[:20]} }, want: "is not a hash"},
 		"no port":                                  {change: func(r *pull.Register) { r.Endpoint = "karmada" }, want: "write host:port"},
 		"a path":                                   {change: func(r *pull.Register) { r.Endpoint = "karmada:5443/x" }, want: "without scheme and path"},
+		"an image with a scheme":                   {change: func(r *pull.Register) { r.Image = "https://r.example.com/karmada" }, want: `--karmada-agent-image "https://r.example.com/karmada": it must be the name of an image`},
+		"the default image":                        {change: func(r *pull.Register) { r.Image = pull.DefaultAgentImage() }, name: "east"},
 		"a reserved name":                          {change: func(r *pull.Register) { r.Name = "rbac-generator" }, want: "no cluster with an agent can have this name"},
 		"an expiration of one minute":              {change: func(r *pull.Register) { r.CertExpiration = time.Minute }, want: "at least 10m"},
 	}

@@ -1,6 +1,10 @@
 package rendering
 
-import "strings"
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
 
 // ImageName is the name of the image with all programs of Karmada below a registry of the user.
 const ImageName = "karmada"
@@ -28,4 +32,27 @@ func SplitImage(image string) (repository, tag string) {
 		return image, "latest"
 	}
 	return image[:colon], image[colon+1:]
+}
+
+// imagePattern matches the name of an image. Unlike container runtimes, it accepts a host in lower case
+// only. The templates of the chart contain the same pattern.
+var imagePattern = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?/)?` + // host
+	`[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*` + // path
+	`(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@sha256:[0-9a-f]{64})?$`) // tag and digest
+
+// ValidateImage returns an error if name is not the name of an image. The name may have a tag and a
+// digest.
+func ValidateImage(name string) error {
+	if !imagePattern.MatchString(name) {
+		return errors.New("it must be the name of an image in lower case and without https://, such as registry.example.com/karmada/karmada:v1.0.0")
+	}
+	return nil
+}
+
+// ValidateRegistry returns an error if no image can be below registry, which may have a path.
+func ValidateRegistry(registry string) error {
+	if strings.Contains(registry, "@") || !imagePattern.MatchString(registry+"/"+ImageName) {
+		return errors.New("it must be a registry with an optional path, in lower case and without https://, such as registry.example.com/karmada")
+	}
+	return nil
 }

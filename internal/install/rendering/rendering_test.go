@@ -205,3 +205,63 @@ func TestImageNeedsRegistry(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesOfImagesAreValid requires that the chart and the commands accept the same images.
+func TestNamesOfImagesAreValid(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for _, test := range []struct {
+		registry, repository, tag string
+		isValid                   bool
+	}{
+		{"registry.example.com", "karmada/karmada", "v1.2.3", true},
+		{"registry.example.com:5000/a/b_c.d--e", "karmada", "V1_a.b-c", true},
+		{"localhost/karmada", "karmada", digest, true},
+		{"", "mirror/all", "v1@" + digest, true},
+		{"https://registry.example.com", "karmada", "v1", false},
+		{"UPPER/x", "karmada", "v1", false},
+		{"registry.example.com/UPPER", "karmada", "v1", false},
+		{"registry.example.com//a", "karmada", "v1", false},
+		{"registry.example.com:port", "karmada", "v1", false},
+		{"registry.example.com", "karmada/", "v1", false},
+		{"registry.example.com", "karmada:v1", "v1", false},
+		{"registry.example.com", "karmada", "sha256:abc", false},
+	} {
+		name := strings.TrimPrefix(test.registry+"/"+test.repository, "/")
+		if strings.HasPrefix(test.tag, "sha256:") {
+			name += "@" + test.tag
+		} else {
+			name += ":" + test.tag
+		}
+		image := rendering.Values{"registry": test.registry, "repository": test.repository, "tag": test.tag}
+		_, err := rendering.Installation{
+			Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3",
+			Values: rendering.Merge(mirrored(), rendering.Values{"scheduler": rendering.Values{"image": image}}),
+		}.Host()
+		if (err == nil) != test.isValid || err != nil && !strings.Contains(err.Error(), name+`" of an image is not valid`) {
+			t.Errorf("the chart, %s: %v", name, err)
+		}
+		if err := rendering.ValidateImage(name); (err == nil) != test.isValid {
+			t.Errorf("the commands, %s: %v", name, err)
+		}
+	}
+	for registry, isValid := range map[string]bool{"registry.example.com": true, "a/b": true, "https://a": false, "a/": false, "a@b": false, "A/b": false} {
+		if err := rendering.ValidateRegistry(registry); (err == nil) != isValid {
+			t.Errorf("the registry %s: %v", registry, err)
+		}
+	}
+}
+
+func TestVersionWithBuildMetadataIsTag(t *testing.T) {
+	objects, err := rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3+dirty", Values: mirrored()}.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		for _, container := range containers {
+			if got := container.(map[string]any)["image"]; got != "registry.example.com/karmada/karmada:v1.2.3_dirty" {
+				t.Errorf("%s %s: image %v", object.GetKind(), object.GetName(), got)
+			}
+		}
+	}
+}
