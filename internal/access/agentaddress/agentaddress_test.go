@@ -44,6 +44,9 @@ func TestRulesForConnections(t *testing.T) {
 	}{
 		"an address of a member":                   {host: "https://karmada.example:5443", address: "10.0.0.1:6443"},
 		"a loopback address":                       {address: "127.0.0.1:6443", want: "loopback"},
+		"a loopback address behind NAT64":          {address: "[64:ff9b::7f00:1]:6443", want: "loopback"},
+		"a link-local address behind 6to4":         {address: "[2002:a9fe:a9fe::]:443", want: "link-local"},
+		"the server itself behind NAT64":           {host: "karmada.example:5443", flag: "--agent-endpoint-allowed-cidrs=10.0.0.0/8", address: "[64:ff9b::10.96.0.7]:5443", want: "API server of the control plane itself"},
 		"an allowed loopback address":              {flag: loopback, address: "127.0.0.1:6443"},
 		"an allowed IPv6 address":                  {flag: loopback, address: "[::1]:6443"},
 		"an address of this machine":               {address: "192.0.2.8:10250", want: "an address of the control plane"},

@@ -37,15 +37,34 @@ type AddressRules struct {
 	OwnAddresses []netip.Addr
 }
 
-// Check returns an error if an agent must not make the control plane connect to the address.
+// Check returns an error if an agent must not make the control plane connect to the address. For an
+// IPv6 address through which a gateway reaches an IPv4 address, the IPv4 address is checked too.
 func (r AddressRules) Check(to netip.AddrPort) error {
 	address := to.Addr().Unmap().WithZone("")
-	if slices.Contains(r.OwnEndpoints, netip.AddrPortFrom(address, to.Port())) {
-		return fmt.Errorf("%s is the API server of the control plane itself", to)
+	embedded, isEmbedding := embeddedIPv4(address)
+	for _, own := range []netip.Addr{address, embedded} {
+		if own.IsValid() && slices.Contains(r.OwnEndpoints, netip.AddrPortFrom(own, to.Port())) {
+			return fmt.Errorf("%s is the API server of the control plane itself", to)
+		}
 	}
-	if slices.ContainsFunc(r.Allowed, func(allowed netip.Prefix) bool { return allowed.Contains(address) }) {
+	if r.isAllowed(address) {
 		return nil
 	}
+	if err := r.checkAddress(address); err != nil || !isEmbedding || r.isAllowed(embedded) {
+		return err
+	}
+	if err := r.checkAddress(embedded); err != nil {
+		return fmt.Errorf("%s leads to an IPv4 address, and %w", address, err)
+	}
+	return nil
+}
+
+func (r AddressRules) isAllowed(address netip.Addr) bool {
+	return slices.ContainsFunc(r.Allowed, func(allowed netip.Prefix) bool { return allowed.Contains(address) })
+}
+
+// checkAddress checks an address for which no exception exists.
+func (r AddressRules) checkAddress(address netip.Addr) error {
 	switch {
 	case address.IsLoopback():
 		return fmt.Errorf("%s is a loopback address", address)
@@ -61,6 +80,27 @@ func (r AddressRules) Check(to netip.AddrPort) error {
 		return fmt.Errorf("%s is an address of the control plane", address)
 	}
 	return nil
+}
+
+// embeddedIPv4 returns the IPv4 address that is part of an IPv6 address: of an address for NAT64 (RFC
+// 6052 and RFC 8215) or 6to4 (RFC 3056), or of an IPv4-compatible address (RFC 4291). The address :: and
+// the loopback address contain none.
+func embeddedIPv4(address netip.Addr) (embedded netip.Addr, found bool) {
+	if !address.Is6() || address.IsUnspecified() || address.IsLoopback() {
+		return netip.Addr{}, false
+	}
+	bytes := address.As16()
+	for _, form := range []struct {
+		prefix string
+		offset int
+	}{
+		{"64:ff9b::/96", 12}, {"64:ff9b:1::/48", 12}, {"2002::/16", 2}, {"::/96", 12},
+	} {
+		if netip.MustParsePrefix(form.prefix).Contains(address) {
+			return netip.AddrFromSlice(bytes[form.offset : form.offset+4])
+		}
+	}
+	return netip.Addr{}, false
 }
 
 // checkHost does the same as Check for the host of a URL. Only the connection shows the addresses
