@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -109,6 +111,70 @@ func TestSuspensionKeepsCopies(t *testing.T) {
 				return
 			}
 			awaitGone(t, memberClient(env, member1), template)
+		})
+	}
+}
+
+// TestSuspensionKeepsDependencies suspends a workload and then changes its dependencies. The
+// cluster keeps the dependencies of the suspended copy until the dispatching is resumed.
+func TestSuspensionKeepsDependencies(t *testing.T) {
+	env := shared(t)
+	changes := map[string]struct {
+		change func(t *testing.T, policy *policyv1alpha1.PropagationPolicy, template *appsv1.Deployment, added *corev1.ConfigMap)
+		// hasAdded is true if the workload then depends on the added ConfigMap.
+		hasAdded bool
+	}{
+		"another reference": {func(t *testing.T, _ *policyv1alpha1.PropagationPolicy, template *appsv1.Deployment, added *corev1.ConfigMap) {
+			testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Volumes = nil
+				addVolumes(&d.Spec.Template.Spec, added)
+			})
+			await(t, env.Karmada, bindingOf(t, added), exists)
+		}, true},
+		"propagateDeps is removed": {func(t *testing.T, policy *policyv1alpha1.PropagationPolicy, _ *appsv1.Deployment, _ *corev1.ConfigMap) {
+			testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
+		}, false},
+		"the workload is deleted": {func(t *testing.T, _ *policyv1alpha1.PropagationPolicy, template *appsv1.Deployment, _ *corev1.ConfigMap) {
+			deleteObject(t, env.Karmada, template)
+		}, false},
+		"the namespace is deleted": {func(t *testing.T, _ *policyv1alpha1.PropagationPolicy, template *appsv1.Deployment, _ *corev1.ConfigMap) {
+			deleteObject(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: template.Namespace}})
+			await(t, env.Karmada, bindingOf(t, template), keepsCopies(true))
+		}, false},
+	}
+	for name, tc := range changes {
+		t.Run(name, func(t *testing.T) {
+			namespace := env.Namespace(t)
+			settings, added := configMap(namespace, "settings"), configMap(namespace, "added")
+			template := deploymentWithDependencies(namespace, "web", settings)
+			policy := policyWithDependencies(t, placementOn(member1), template)
+			env.Create(t, settings, added, policy, template)
+			before := awaitInMember(t, env, member1, settings, exists)
+			awaitInMember(t, env, member1, template, exists)
+			testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
+				p.Spec.Suspension = &policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{member1}}}
+			})
+			await(t, env.Karmada, bindingOf(t, settings), func(b *workv1alpha2.ResourceBinding) error {
+				return checkEqual("suspended", true, binding.IsDispatchSuspended(b, member1))
+			})
+			testenv.Update(t, env.Karmada, settings, func(c *corev1.ConfigMap) { c.Data["color"] = "red" })
+			tc.change(t, policy, template, added)
+			testenv.Holds(t, "the dependencies in "+member1, quietPeriod, func(ctx context.Context) error {
+				stored := &corev1.ConfigMap{}
+				err := memberClient(env, member1).Get(ctx, client.ObjectKeyFromObject(settings), stored)
+				arrived := memberClient(env, member1).Get(ctx, client.ObjectKeyFromObject(added), &corev1.ConfigMap{}) == nil
+				return errors.Join(err, checkEqual("resourceVersion", before.ResourceVersion, stored.ResourceVersion), checkEqual("new dependency", false, arrived))
+			})
+			if name == "the namespace is deleted" {
+				testenv.Eventually(t, "resume of the deletions", func(ctx context.Context) error { return resumeDeletions(ctx, env, namespace) })
+			} else {
+				testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
+			}
+			awaitGone(t, memberClient(env, member1), settings)
+			awaitGone(t, env.Karmada, bindingOf(t, settings))
+			if tc.hasAdded {
+				awaitInMember(t, env, member1, added, exists)
+			}
 		})
 	}
 }

@@ -53,6 +53,12 @@ const (
 	// DependenciesAnnotation holds, on the binding of a dependent object, a JSON
 	// array of references to its dependencies.
 	DependenciesAnnotation = "resourcebinding.karmada.io/dependencies"
+
+	// SuspendedByDependentsAnnotation holds, on the binding of a dependency, a JSON object that maps
+	// the binding of each dependent object, as namespace/name, to an array of the clusters in which
+	// its dispatching is suspended. The array ["*"] means all clusters of this dependent in
+	// spec.requiredBy. The annotation is absent if no dependent is suspended.
+	SuspendedByDependentsAnnotation = "work.karmada.io/suspended-by-dependents"
 )
 
 // Labels and annotations of templates, which are the objects of users, and of their manifests.

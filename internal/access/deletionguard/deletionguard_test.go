@@ -269,6 +269,14 @@ func TestEvidenceForDeletion(t *testing.T) {
 				bound.DeletionTimestamp, bound.Finalizers = &metav1.Time{Time: noon}, []string{workv1alpha2.BindingControllerFinalizer}
 				return bound
 			}()}, want: guard.Hold},
+		"a Work of a dependency that is being deleted, of a suspended workload": {
+			karmadaWork: deliveredWork("a"), stored: []client.Object{func() client.Object {
+				bound := newBinding("a")
+				bound.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "web-deployment", Clusters: []workv1alpha2.TargetCluster{{Name: "m1"}}}}
+				bound.Annotations = map[string]string{workv1alpha2.SuspendedByDependentsAnnotation: `{"shop/web-deployment":["m1"]}`}
+				bound.DeletionTimestamp, bound.Finalizers = &metav1.Time{Time: noon}, []string{workv1alpha2.BindingControllerFinalizer}
+				return bound
+			}()}, want: guard.Hold},
 		"a Work that was never delivered, of a suspended binding": {
 			karmadaWork: newDeletedWork("a"), stored: []client.Object{suspendedBinding("a", "m2")}, want: guard.Delete},
 		"a Work without its binding": {karmadaWork: newDeletedWork("a"), want: guard.Delete},

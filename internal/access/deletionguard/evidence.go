@@ -75,7 +75,7 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 		if err != nil {
 			return readError("binding "+key.String(), karmadaWork, err)
 		}
-		facts.IsSuspended = facts.IsSuspended || work.IsKeptBySuspension(karmadaWork, bound.BindingSpec())
+		facts.IsSuspended = facts.IsSuspended || work.IsKeptBySuspension(karmadaWork, bound)
 		if bound.GetDeletionTimestamp() != nil {
 			continue
 		}

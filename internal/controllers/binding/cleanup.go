@@ -103,6 +103,8 @@ func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, or
 	if current.GetUID() != bound.GetUID() || current.GetGeneration() != bound.GetGeneration() {
 		return loop.ErrStale
 	}
+	// The record of suspended dependents is not part of the generation.
+	orphans = withoutKeptWorks(orphans, current)
 	if orphans, err = r.onlyUnowned(ctx, binding.PermanentID(bound), orphans); err != nil {
 		return err
 	}
@@ -112,14 +114,15 @@ func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, or
 // withoutKeptWorks returns the Works that no suspension of the binding keeps.
 func withoutKeptWorks(works []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
 	return slices.DeleteFunc(slices.Clone(works), func(each *workv1alpha1.Work) bool {
-		return work.IsKeptBySuspension(each, bound.BindingSpec())
+		return work.IsKeptBySuspension(each, bound)
 	})
 }
 
 // reportKeptWorks updates the condition about Works that a suspension keeps, and returns the binding
 // with this condition.
 func (r *reconciler) reportKeptWorks(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (binding.Object, error) {
-	if bound.BindingSpec().Suspension == nil && conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.DeletionSuspended) == nil {
+	isSuspended := bound.BindingSpec().Suspension != nil || binding.HasSuspendedDependents(bound)
+	if !isSuspended && conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.DeletionSuspended) == nil {
 		return bound, nil
 	}
 	reported := binding.Copy(bound)

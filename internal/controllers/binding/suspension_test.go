@@ -106,3 +106,40 @@ func TestSuspendedDeletedBindingWaits(t *testing.T) {
 		t.Errorf("after the resume, Works are left in %v", remaining)
 	}
 }
+
+// A dependency is suspended in m2, because a workload that requires it there is suspended.
+func TestSuspendedDependentKeepsWorks(t *testing.T) {
+	w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bindingTo())
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "api-deployment", Clusters: []workv1alpha2.TargetCluster{{Name: "m1"}, {Name: "m2"}}}}
+	})
+	w.reconcile()
+	w.deliverWorks()
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
+		b.Annotations = map[string]string{workv1alpha2.SuspendedByDependentsAnnotation: `{"shop/api-deployment":["m2"]}`}
+	})
+	w.reconcile()
+	for _, each := range w.works() {
+		if got, want := *each.Spec.SuspendDispatching, each.Namespace == "karmada-es-m2"; got != want {
+			t.Errorf("Work in %s is suspended: %v", each.Namespace, got)
+		}
+	}
+	if _, requests := w.reconcile(); len(requests) > 0 {
+		t.Errorf("the next reconcile writes %v", requests)
+	}
+	if err := w.store.Delete(t.Context(), w.binding()); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	if diff := cmp.Diff([]string{"m2"}, w.clustersWithWorks()); diff != "" {
+		t.Errorf("clusters with Works (-want +got):\n%s", diff)
+	}
+	if got := w.keptClusters(); !strings.Contains(got, "for example shop/api-deployment") || strings.Contains(got, "kubectl") {
+		t.Errorf("message %q", got)
+	}
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Annotations = nil })
+	w.reconcile()
+	if remaining := w.clustersWithWorks(); w.binding() != nil || len(remaining) > 0 {
+		t.Errorf("after the resume, Works are left in %v", remaining)
+	}
+}

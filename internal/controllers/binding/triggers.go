@@ -41,7 +41,7 @@ func onlyRelevantUpdates() predicate.Predicate {
 func isRelevantUpdate(older, newer binding.Object) bool {
 	return older.GetGeneration() != newer.GetGeneration() ||
 		(older.GetDeletionTimestamp() == nil) != (newer.GetDeletionTimestamp() == nil) ||
-		binding.PermanentID(older) != binding.PermanentID(newer)
+		binding.PermanentID(older) != binding.PermanentID(newer) || binding.HaveSuspendedDependentsChanged(older, newer)
 }
 
 // onWork queues a binding when one of its Works is deleted. It also queues a binding when a Work

@@ -135,7 +135,10 @@ func TestRelevantBindingUpdates(t *testing.T) {
 		"a permanent ID counts":     {func(b *workv1alpha2.ResourceBinding) { b.Labels = map[string]string{} }, true},
 		"other labels do not":       {func(b *workv1alpha2.ResourceBinding) { b.Labels["a"] = "b" }, false},
 		"annotations do not":        {func(b *workv1alpha2.ResourceBinding) { b.Annotations = map[string]string{"a": "b"} }, false},
-		"the status does not":       {func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 3 }, false},
+		"the suspension of a dependent counts": {func(b *workv1alpha2.ResourceBinding) {
+			b.Annotations = map[string]string{workv1alpha2.SuspendedByDependentsAnnotation: `{"shop/web-deployment":["*"]}`}
+		}, true},
+		"the status does not": {func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 3 }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,8 @@
 //   - A dependent has the finalizer of this controller before any binding is attached to it, so
 //     that no binding stays attached to a deleted dependent.
 //   - A reconcile without a difference writes nothing.
+//   - While a dependent has an outdated copy in a cluster, because the dispatching is suspended or the
+//     copy is being evicted, the bindings to which this copy may refer stay attached there.
 //   - A reference is in the index before the referenced object is read. If that object is created
 //     later, in any namespace, its event therefore finds the dependents that wait for it.
 //   - A binding is deleted only if its last dependent is detached and no policy places it.
@@ -24,7 +26,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -124,12 +125,6 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading binding %s: %w", request.NamespacedName, err)
-	}
-	hasWorks := controllerutil.ContainsFinalizer(dependent, workv1alpha2.BindingControllerFinalizer)
-	if dependent.DeletionTimestamp != nil && hasWorks && dependent.Spec.Suspension != nil {
-		// The dependent may still run in clusters whose deletions are suspended. It is queued again
-		// when the binding controller has finished.
-		return reconcile.Result{}, nil
 	}
 	if dependent.DeletionTimestamp != nil {
 		return r.finishReconcile(dependent, r.finalize(ctx, dependent))

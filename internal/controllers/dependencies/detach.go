@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -19,19 +20,22 @@ import (
 )
 
 // finalize detaches all bindings from a dependent, and then removes the finalizer of the
-// dependent.
+// dependent. The finalizer stays as long as outdated copies of the dependent keep bindings attached.
 func (r *reconciler) finalize(ctx context.Context, dependent *workv1alpha2.ResourceBinding) error {
 	key := client.ObjectKeyFromObject(dependent)
 	r.referenceIndex.put(key, nil)
-	if err := r.detachAll(ctx, key); err != nil {
+	retained, err := r.detachAll(ctx, dependent)
+	if err != nil {
 		return err
 	}
 	finalized := dependent.DeepCopy()
-	controllerutil.RemoveFinalizer(finalized, workv1alpha2.BindingDependenciesDistributorFinalizer)
+	if !retained {
+		controllerutil.RemoveFinalizer(finalized, workv1alpha2.BindingDependenciesDistributorFinalizer)
+	}
 	if err := dependency.RecordReferences(finalized, nil); err != nil {
 		return err
 	}
-	_, err := patch.Object(ctx, r.karmada, dependent, finalized)
+	_, err = patch.Object(ctx, r.karmada, dependent, finalized)
 	return client.IgnoreNotFound(err)
 }
 
@@ -51,46 +55,74 @@ func (r *reconciler) detachDeleted(ctx context.Context, dependent types.Namespac
 	if peer != nil {
 		return fmt.Errorf("binding %s: %w", dependent, loop.ErrStale)
 	}
-	return r.detachAll(ctx, dependent)
+	_, err = r.detachAll(ctx, &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: dependent.Namespace, Name: dependent.Name}})
+	return err
 }
 
-func (r *reconciler) detachAll(ctx context.Context, dependent types.NamespacedName) error {
-	attached, err := r.attachedTo(ctx, dependent)
+// detachAll detaches all bindings from a dependent, and reports whether outdated copies of the
+// dependent keep any of them attached.
+func (r *reconciler) detachAll(ctx context.Context, dependent *workv1alpha2.ResourceBinding) (retained bool, err error) {
+	attached, err := r.attachedTo(ctx, client.ObjectKeyFromObject(dependent))
 	if err != nil {
-		return err
+		return false, err
 	}
 	var failures []error
 	for _, each := range attached {
-		if err := r.detach(ctx, dependent, each); err != nil {
+		outcome, err := r.detach(ctx, dependent, each)
+		if err != nil {
 			failures = append(failures, err)
 		}
+		retained = retained || outcome.retained
 	}
-	return errors.Join(failures...)
+	return retained, errors.Join(failures...)
 }
 
-// detach removes a dependent from an attached binding. It deletes the binding if no policy and no
-// other dependent needs it. The API server rejects both writes if the binding has changed since it
-// was read.
-func (r *reconciler) detach(ctx context.Context, dependent types.NamespacedName, stored binding.Object) error {
-	peers, err := r.otherDependents(ctx, stored, dependent)
+// detachment is the outcome of detach.
+type detachment struct {
+	// written reports whether the binding was changed or deleted.
+	written bool
+	// retained reports whether outdated copies of the dependent keep the binding attached.
+	retained bool
+}
+
+// detach removes a dependent from an attached binding, except in clusters with an outdated copy of
+// the dependent. It deletes the binding if no policy and no other dependent needs it. The API server
+// rejects both writes if the binding has changed since it was read.
+func (r *reconciler) detach(ctx context.Context, dependent *workv1alpha2.ResourceBinding, stored binding.Object) (detachment, error) {
+	key := client.ObjectKeyFromObject(dependent)
+	peers, err := r.otherDependents(ctx, stored, key)
 	if err != nil {
-		return err
+		return detachment{}, err
 	}
 	desired := binding.Copy(stored)
-	if dependency.Release(desired, dependent, peers, time.Now()) {
-		return r.deleteBinding(ctx, stored)
+	unneeded := dependency.Release(desired, dependent, peers, time.Now())
+	switch {
+	case unneeded && stored.GetDeletionTimestamp() == nil:
+		return detachment{written: true}, r.deleteBinding(ctx, stored)
+	case unneeded && !binding.HasSuspendedDependents(stored):
+		return detachment{}, nil // the binding is being deleted, and no suspension delays this
+	}
+	remaining, retained := peers.Existing, dependency.HasDependent(desired, key)
+	if retained {
+		remaining = append(remaining, dependent)
 	}
 	written, err := patch.Object(ctx, r.karmada, stored, desired)
 	if err == nil {
-		r.recordConflictEvent(desired, peers.Existing, written)
+		r.recordConflictEvent(desired, remaining, written)
 	}
-	return client.IgnoreNotFound(err)
+	return detachment{written: written, retained: retained}, client.IgnoreNotFound(err)
+}
+
+// recordSuspension updates the suspension of a dependent on an attached binding that is being
+// deleted, so that the deletion ends when the dispatching of the dependent is resumed.
+func (r *reconciler) recordSuspension(ctx context.Context, dependent *workv1alpha2.ResourceBinding, stored binding.Object) (written bool, err error) {
+	desired := binding.Copy(stored)
+	dependency.RecordSuspension(desired, dependent)
+	written, err = patch.Object(ctx, r.karmada, stored, desired)
+	return written, client.IgnoreNotFound(err)
 }
 
 func (r *reconciler) deleteBinding(ctx context.Context, stored binding.Object) error {
-	if stored.GetDeletionTimestamp() != nil {
-		return nil
-	}
 	uid, version := stored.GetUID(), stored.GetResourceVersion()
 	deleted := binding.New(binding.IsNamespaced(stored))
 	deleted.SetNamespace(stored.GetNamespace())

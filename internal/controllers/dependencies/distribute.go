@@ -137,24 +137,32 @@ func (r *reconciler) attachAllowed(ctx context.Context, dependent *workv1alpha2.
 	return r.attach(ctx, dependent, object)
 }
 
-// detachUnneeded detaches the attached bindings that no reference needs.
-func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2.ResourceBinding, references []dependency.Reference) (detached bool, err error) {
+// detachUnneeded detaches the attached bindings that no reference needs, and reports whether it
+// wrote anything. Attached bindings that are being deleted get only the suspension of the dependent.
+func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2.ResourceBinding, references []dependency.Reference) (written bool, err error) {
 	attached, err := r.attachedTo(ctx, client.ObjectKeyFromObject(dependent))
 	if err != nil {
 		return false, err
 	}
 	var failures []error
 	for _, each := range attached {
+		var wrote bool
 		needed, err := r.isNeeded(ctx, references, each)
-		if err == nil && !needed {
-			detached = true
-			err = r.detach(ctx, client.ObjectKeyFromObject(dependent), each)
+		switch {
+		case err != nil:
+		case !needed:
+			var outcome detachment
+			outcome, err = r.detach(ctx, dependent, each)
+			wrote = outcome.written
+		case each.GetDeletionTimestamp() != nil:
+			wrote, err = r.recordSuspension(ctx, dependent, each)
 		}
 		if err != nil {
 			failures = append(failures, err)
 		}
+		written = written || wrote
 	}
-	return detached, errors.Join(failures...)
+	return written, errors.Join(failures...)
 }
 
 // isNeeded reports whether any reference selects the object of an attached binding. Before it

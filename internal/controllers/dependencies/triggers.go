@@ -143,8 +143,9 @@ func isRelevantUpdate(older, newer binding.Object) bool {
 	if newer.GetDeletionTimestamp() != nil && (older.GetDeletionTimestamp() == nil || len(older.GetFinalizers()) != len(newer.GetFinalizers())) {
 		return true
 	}
-	return older.GetGeneration() != newer.GetGeneration() &&
-		(older.BindingSpec().PropagateDeps || newer.BindingSpec().PropagateDeps)
+	isChanged := older.GetGeneration() != newer.GetGeneration() || binding.HaveSuspendedDependentsChanged(older, newer)
+	return isChanged && (older.BindingSpec().PropagateDeps || newer.BindingSpec().PropagateDeps ||
+		slices.Contains(newer.GetFinalizers(), workv1alpha2.BindingDependenciesDistributorFinalizer))
 }
 
 // changedDependents returns the dependents that a binding no longer lists, or lists differently. If
@@ -163,7 +164,8 @@ func changedDependents(older, newer binding.Object) []types.NamespacedName {
 	if remaining := dependentsOf(newer); len(remaining) > 0 && hasSharedChange(older, newer) {
 		affected = append(affected, remaining[0])
 	}
-	if hasLostLabel(older, newer) {
+	isDeleted := older.GetDeletionTimestamp() == nil && newer.GetDeletionTimestamp() != nil
+	if hasLostLabel(older, newer) || isDeleted && binding.HasSuspendedDependents(newer) {
 		affected = append(affected, dependentsOf(newer)...)
 	}
 	return affected

@@ -83,10 +83,15 @@ func TestBindingUpdateQueuesDependents(t *testing.T) {
 			b.Generation++
 			b.Spec.PropagateDeps = false
 		}, []string{"web-deployment"}},
-		"its deletion":                 {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{} }, []string{"web-deployment"}},
-		"not its status":               {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 4 }, nil},
-		"not labels of others":         {bindingRequiredBy("a"), func(b *workv1alpha2.ResourceBinding) { b.Labels["x"] = "y" }, nil},
-		"not a newly listed dependent": {bindingRequiredBy("a"), func(b *workv1alpha2.ResourceBinding) { *b = *bindingRequiredBy("a", "needy") }, nil},
+		"another spec of a dependent that keeps bindings attached": {finalized(dependent("web")), func(b *workv1alpha2.ResourceBinding) { b.Generation++ }, []string{"web-deployment"}},
+		"a suspension by its own dependents": {dependent("web"), func(b *workv1alpha2.ResourceBinding) {
+			b.Annotations = map[string]string{workv1alpha2.SuspendedByDependentsAnnotation: `{"shop/a":["*"]}`}
+		}, []string{"web-deployment"}},
+		"the deletion of a suspended dependency":            {suspendedBy("a", bindingRequiredBy("a", "b")), func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{} }, []string{"settings-configmap", "a", "b"}},
+		"its deletion":                                      {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{} }, []string{"web-deployment"}},
+		"not its status":                                    {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 4 }, nil},
+		"not labels of others":                              {bindingRequiredBy("a"), func(b *workv1alpha2.ResourceBinding) { b.Labels["x"] = "y" }, nil},
+		"not a newly listed dependent":                      {bindingRequiredBy("a"), func(b *workv1alpha2.ResourceBinding) { *b = *bindingRequiredBy("a", "needy") }, nil},
 		"a dependent that was detached while it was listed": {bindingRequiredBy("a"), func(b *workv1alpha2.ResourceBinding) { *b = *bindingRequiredBy("a", "b") }, []string{"b"}},
 		"not a detached dependent that was listed before":   {bindingRequiredBy("a", "b"), func(b *workv1alpha2.ResourceBinding) { *b = *bindingRequiredBy("a", "b", "needy") }, nil},
 		"a removed dependent":                               {bindingRequiredBy("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy = b.Spec.RequiredBy[:1] }, []string{"b"}},
@@ -112,6 +117,17 @@ func TestBindingUpdateQueuesDependents(t *testing.T) {
 			expectEqual(t, "queued", w.takeQueue(), tc.want...)
 		})
 	}
+}
+
+// finalized returns a dependent that no longer propagates dependencies and has the finalizer.
+func finalized(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+	b.Spec.PropagateDeps, b.Finalizers = false, []string{workv1alpha2.BindingDependenciesDistributorFinalizer}
+	return b
+}
+
+func suspendedBy(dependent string, b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+	b.Annotations = map[string]string{workv1alpha2.SuspendedByDependentsAnnotation: `{"shop/` + dependent + `":["*"]}`}
+	return b
 }
 
 func withPlacement(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {

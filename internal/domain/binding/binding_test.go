@@ -230,32 +230,6 @@ func TestIsDivided(t *testing.T) {
 	}
 }
 
-func TestIsDispatchSuspended(t *testing.T) {
-	tests := map[string]struct {
-		suspension *policyv1alpha1.Suspension
-		want       bool
-	}{
-		"no suspension":           {},
-		"suspension switched off": {&policyv1alpha1.Suspension{Dispatching: new(false)}, false},
-		"all clusters":            {&policyv1alpha1.Suspension{Dispatching: new(true)}, true},
-		"this cluster by name": {&policyv1alpha1.Suspension{
-			DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{"m1"}}}, true},
-		"another cluster by name": {&policyv1alpha1.Suspension{
-			DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{"m2"}}}, false},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			spec := &workv1alpha2.ResourceBindingSpec{}
-			if tc.suspension != nil {
-				spec.Suspension = &workv1alpha2.Suspension{Suspension: *tc.suspension}
-			}
-			if got := IsDispatchSuspended(spec, "m1"); got != tc.want {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
-}
-
 func TestCopy(t *testing.T) {
 	for name, stored := range map[string]Object{"namespaced": New(true), "cluster-scoped": New(false)} {
 		t.Run(name, func(t *testing.T) {

@@ -116,17 +116,3 @@ func DirectlyPurgedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[str
 	}
 	return purged.Difference(ExpectedClusters(spec))
 }
-
-// IsDispatchSuspended reports whether the user suspended the dispatching of changes to a cluster,
-// either for all clusters or for this cluster by name.
-func IsDispatchSuspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
-	suspension := spec.Suspension
-	if suspension == nil {
-		return false
-	}
-	if suspension.Dispatching != nil && *suspension.Dispatching {
-		return true
-	}
-	return suspension.DispatchingOnClusters != nil &&
-		slices.Contains(suspension.DispatchingOnClusters.ClusterNames, cluster)
-}

@@ -48,7 +48,9 @@ func Attach(attached binding.Object, object *unstructured.Unstructured, dependen
 		return err
 	}
 	addDependent(attached, dependent)
-	removeDependents(attached, peers.Deleted, now)
+	before := binding.ExpectedClusters(attached.BindingSpec())
+	removeDependents(attached, peers.Deleted)
+	recordDepartures(attached, before, now)
 	if !IsClaimed(attached) {
 		syncWithObject(attached, object, hash)
 	}
@@ -56,23 +58,37 @@ func Attach(attached binding.Object, object *unstructured.Unstructured, dependen
 	return nil
 }
 
-// Release removes a dependent from an attached binding and reports whether the binding is unneeded.
-// The settings of the remaining dependents apply from then on.
-func Release(attached binding.Object, dependent types.NamespacedName, peers OtherDependents, now time.Time) (unneeded bool) {
-	before := len(attached.BindingSpec().RequiredBy)
-	removeDependents(attached, peers.Deleted.Clone().Insert(dependent), now)
-	applyTerms(attached, peers.Existing)
-	return before > 0 && isUnneeded(attached)
+// Release removes a dependent that no longer refers to the object from an attached binding, and
+// reports whether the binding is unneeded. The dependent stays listed with those clusters in which
+// its copy may still refer to the object. The settings of the remaining dependents apply from then
+// on.
+func Release(attached binding.Object, dependent *workv1alpha2.ResourceBinding, peers OtherDependents, now time.Time) (unneeded bool) {
+	spec := attached.BindingSpec()
+	before, listed := binding.ExpectedClusters(spec), len(spec.RequiredBy)
+	removed, remaining := peers.Deleted.Clone(), peers.Existing
+	if retainDependent(attached, dependent) {
+		remaining = append(slices.Clone(remaining), dependent)
+	} else {
+		removed = removed.Insert(keyOf(dependent))
+	}
+	removeDependents(attached, removed)
+	recordDepartures(attached, before, now)
+	applyTerms(attached, remaining)
+	return listed > 0 && isUnneeded(attached)
 }
 
 // HasDependent reports whether the dependent is in spec.requiredBy of an attached binding.
 func HasDependent(attached binding.Object, dependent types.NamespacedName) bool {
-	return slices.ContainsFunc(attached.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return DependentKey(s) == dependent })
+	return indexOf(attached.BindingSpec(), dependent) >= 0
 }
 
 // DependentKey returns the key of the dependent in a snapshot.
 func DependentKey(snapshot workv1alpha2.BindingSnapshot) types.NamespacedName {
 	return types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Name}
+}
+
+func keyOf(dependent *workv1alpha2.ResourceBinding) types.NamespacedName {
+	return types.NamespacedName{Namespace: dependent.Namespace, Name: dependent.Name}
 }
 
 // IsClaimed reports whether a policy or a multi-cluster service claims the binding.
@@ -123,16 +139,24 @@ func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBindi
 	attached.SetLabels(withEntry(attached.GetLabels(), dependedByLabel(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
 	snapshot := SnapshotOf(dependent)
 	spec := attached.BindingSpec()
-	i := slices.IndexFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return DependentKey(s) == DependentKey(snapshot) })
+	if i := indexOf(spec, keyOf(dependent)); i >= 0 {
+		for _, before := range spec.RequiredBy[i].Clusters {
+			// The dependent may still run in a cluster whose deletions are suspended.
+			if binding.IsDispatchSuspended(dependent, before.Name) && !hasCluster(snapshot.Clusters, before.Name) {
+				snapshot.Clusters = append(snapshot.Clusters, before)
+			}
+		}
+	}
+	putSnapshot(spec, snapshot)
+	RecordSuspension(attached, dependent)
+}
+
+// putSnapshot adds the snapshot of a dependent to spec.requiredBy, or replaces its earlier snapshot.
+func putSnapshot(spec *workv1alpha2.ResourceBindingSpec, snapshot workv1alpha2.BindingSnapshot) {
+	i := indexOf(spec, DependentKey(snapshot))
 	if i < 0 {
 		spec.RequiredBy = append(slices.Clone(spec.RequiredBy), snapshot)
 		return
-	}
-	for _, before := range spec.RequiredBy[i].Clusters {
-		// The dependent may still run in a cluster whose deletions are suspended.
-		if binding.IsDispatchSuspended(&dependent.Spec, before.Name) && !hasCluster(snapshot.Clusters, before.Name) {
-			snapshot.Clusters = append(snapshot.Clusters, before)
-		}
 	}
 	if !equality.Semantic.DeepEqual(spec.RequiredBy[i], snapshot) {
 		spec.RequiredBy = slices.Clone(spec.RequiredBy)
@@ -140,12 +164,22 @@ func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBindi
 	}
 }
 
-// removeDependents removes dependents and their labels from a binding, and records the departures
-// from their clusters. Labels contain hashes of names, so two dependents can have the same label. A
-// label that a remaining dependent also has is kept.
-func removeDependents(attached binding.Object, removed sets.Set[types.NamespacedName], now time.Time) {
+// indexOf returns the index of a dependent in spec.requiredBy, or -1.
+func indexOf(spec *workv1alpha2.ResourceBindingSpec, dependent types.NamespacedName) int {
+	return slices.IndexFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return DependentKey(s) == dependent })
+}
+
+// recordDepartures records the clusters that the binding left since it expected the clusters in
+// before.
+func recordDepartures(attached binding.Object, before sets.Set[string], now time.Time) {
+	binding.RecordDepartures(attached, sets.List(before.Difference(binding.ExpectedClusters(attached.BindingSpec()))), now)
+}
+
+// removeDependents removes dependents, their labels and their suspensions from a binding. Labels
+// contain hashes of names, so two dependents can have the same label. A label that a remaining
+// dependent also has is kept.
+func removeDependents(attached binding.Object, removed sets.Set[types.NamespacedName]) {
 	spec := attached.BindingSpec()
-	before := binding.ExpectedClusters(spec)
 	var remaining []workv1alpha2.BindingSnapshot
 	remainingLabels := sets.New[string]()
 	for _, snapshot := range spec.RequiredBy {
@@ -161,8 +195,8 @@ func removeDependents(attached binding.Object, removed sets.Set[types.Namespaced
 		if label := dependedByLabel(dependent.Namespace, dependent.Name); !remainingLabels.Has(label) {
 			attached.SetLabels(withEntry(attached.GetLabels(), label, ""))
 		}
+		binding.RecordSuspendedDependent(attached, dependent, func(string) bool { return false })
 	}
-	binding.RecordDepartures(attached, sets.List(before.Difference(binding.ExpectedClusters(spec))), now)
 }
 
 func dependedByLabel(namespace, name string) string {

@@ -166,7 +166,7 @@ func TestClaimedBindingKeepsPolicySettings(t *testing.T) {
 	if spec.RequiredBy[0].Clusters[0].Name != "m2" {
 		t.Errorf("required by %+v", spec.RequiredBy)
 	}
-	if Release(made, shopKey("a"), OtherDependents{}, noon) {
+	if Release(made, newDependent("a"), OtherDependents{}, noon) {
 		t.Error("a claimed binding is unneeded")
 	}
 	if len(spec.RequiredBy) != 0 || slices.ContainsFunc(slices.Collect(maps.Keys(made.GetLabels())), isDependedByLabel) {
@@ -186,7 +186,7 @@ func TestReleaseRecordsDepartures(t *testing.T) {
 			}
 		}
 	}
-	Release(made, shopKey("a"), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent("b")}}, noon)
+	Release(made, newDependent("a"), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent("b")}}, noon)
 	check(map[string]bool{"m1": true, "m2": false, "m3": false})
 	if err := Attach(made, settingsConfigMap(), newDependent("b", targetClusters("m1")), OtherDependents{}, noon); err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestRelease(t *testing.T) {
 			if tc.change != nil {
 				tc.change(made)
 			}
-			if got := Release(made, shopKey(tc.released), tc.peers, noon); got != tc.unneeded {
+			if got := Release(made, newDependent(tc.released), tc.peers, noon); got != tc.unneeded {
 				t.Errorf("unneeded: %v", got)
 			}
 			spec := made.BindingSpec()
@@ -329,7 +329,7 @@ func TestRelease(t *testing.T) {
 func TestBindingWithoutDependentsIsNotUnneeded(t *testing.T) {
 	made := newAttachedBinding(t, newDependent("a"))
 	made.BindingSpec().RequiredBy = nil
-	if Release(made, shopKey("a"), OtherDependents{}, noon) {
+	if Release(made, newDependent("a"), OtherDependents{}, noon) {
 		t.Error("a binding without dependents counts as attached")
 	}
 }
@@ -339,7 +339,7 @@ func TestBindingWithoutDependentsIsNotUnneeded(t *testing.T) {
 func TestSharedLabelStaysForRemainingDependent(t *testing.T) {
 	one, other := collidingNames()
 	made := newAttachedBinding(t, newDependent(one), newDependent(other))
-	Release(made, shopKey(one), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent(other)}}, noon)
+	Release(made, newDependent(one), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent(other)}}, noon)
 	if made.GetLabels()[dependedByLabel("shop", other)] == "" {
 		t.Errorf("labels %v", made.GetLabels())
 	}
@@ -440,7 +440,7 @@ func TestReleaseDependsOnRemainingDependentsOnly(t *testing.T) {
 			}
 			was := len(made.BindingSpec().RequiredBy)
 			delete(present, shopKey(name))
-			unneeded := Release(made, shopKey(name), peersWithout(shopKey(name)), noon)
+			unneeded := Release(made, newDependent(name), peersWithout(shopKey(name)), noon)
 			if unneeded != (was > 0 && len(present) == 0) {
 				t.Fatalf("unneeded is %v with %d of %d remaining", unneeded, len(present), was)
 			}

@@ -103,7 +103,7 @@ func undesiredTargets(bound binding.Object, clusters placement.ClusterLookup) []
 		seen.Insert(target.Name)
 		item := reported[target.Name]
 		ready := readyReplicas(item)
-		if ready >= int64(target.Replicas) || target.Replicas < 1 || isOutdated(item) || isLeaving(spec, target.Name) || !isUsable(clusters(target.Name)) {
+		if ready >= int64(target.Replicas) || target.Replicas < 1 || isOutdated(item) || isLeaving(bound, target.Name) || !isUsable(clusters(target.Name)) {
 			continue
 		}
 		candidates = append(candidates, Candidate{Cluster: target.Name, Assigned: target.Replicas, Ready: ready})
@@ -119,13 +119,14 @@ func isOutdated(item *workv1alpha2.AggregatedStatusItem) bool {
 
 // isLeaving reports whether the replicas of the binding in a cluster are managed by an eviction, or
 // a user suspended the delivery of changes to the cluster.
-func isLeaving(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+func isLeaving(bound binding.Object, cluster string) bool {
+	spec := bound.BindingSpec()
 	for i := range spec.GracefulEvictionTasks {
 		if spec.GracefulEvictionTasks[i].FromCluster == cluster {
 			return true
 		}
 	}
-	return binding.IsDispatchSuspended(spec, cluster)
+	return binding.IsDispatchSuspended(bound, cluster)
 }
 
 // isUsable reports whether the status that a cluster reported is reliable. The status of a cluster

@@ -237,6 +237,10 @@ func deliverySetups() map[string]brokenSetup {
 		"dispatching is suspended": {func(f *Facts) {
 			f.binding().Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: &suspended}}
 		}, StageWork, "west", Pending, ReasonDispatchSuspended, "PropagationPolicy shop/web suspends dispatching", "suspension"},
+		"dispatching is suspended for a dependent": {func(f *Facts) {
+			f.binding().Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "api-deployment", Clusters: []workv1alpha2.TargetCluster{{Name: "west"}}}}
+			f.binding().Annotations[workv1alpha2.SuspendedByDependentsAnnotation] = `{"shop/api-deployment":["*"]}`
+		}, StageWork, "west", Pending, ReasonDispatchSuspended, "dispatching is suspended in cluster west for the bindings that require this one: shop/api-deployment", "suspension"},
 		"the Work is outdated": {func(f *Facts) { delete(f.binding().Annotations, workv1alpha2.RenderedGenerationAnnotation) },
 			StageWork, "west", Pending, ReasonWorkOutdated, "is not rendered from the current binding", ""},
 		"the cluster is not ready": {func(f *Facts) { notReady(f); f.Works.Value[1].Status = workv1alpha1.WorkStatus{} },

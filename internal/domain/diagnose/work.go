@@ -143,10 +143,13 @@ func (c *clusterFacts) isTarget() bool {
 }
 
 func (c *clusterFacts) isSuspended() bool {
-	return work.IsSuspended(c.work) || binding.IsDispatchSuspended(c.bound.BindingSpec(), c.name)
+	return work.IsSuspended(c.work) || binding.IsDispatchSuspended(c.bound, c.name)
 }
 
 func (c *clusterFacts) describeSuspension() string {
+	if dependents := binding.SuspendedDependents(c.bound, c.name); len(dependents) > 0 {
+		return fmt.Sprintf("dispatching is suspended in cluster %s for the bindings that require this one: %s", c.name, strings.Join(dependents, ", "))
+	}
 	if change, suspended := policy.DescribeSuspension(nil, c.bound); suspended {
 		return change.Message
 	}

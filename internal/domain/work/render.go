@@ -78,7 +78,7 @@ func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	rendered.Labels = id
 	rendered.Annotations = mergedMap(origin, appliedOverrideAnnotations(applied))
 	rendered.Annotations[workv1alpha1.RenderedFromAnnotation] = RenderedFrom(in.Binding, in.Target, in.Template.GetResourceVersion())
-	rendered.Spec.SuspendDispatching = new(binding.IsDispatchSuspended(spec, in.Target.Name))
+	rendered.Spec.SuspendDispatching = new(binding.IsDispatchSuspended(in.Binding, in.Target.Name))
 	rendered.Spec.PreserveResourcesOnDeletion = new(spec.PreserveResourcesOnDeletion != nil && *spec.PreserveResourcesOnDeletion)
 
 	addLabels(manifest, id)

@@ -19,7 +19,7 @@ import (
 // RenderedFrom returns the value of RenderedFromAnnotation for the Work of a target that is
 // rendered from the given version of the template.
 func RenderedFrom(bound binding.Object, target workv1alpha2.TargetCluster, templateVersion string) string {
-	return newRenderSettings(bound.BindingSpec()).hash(target) + "/" + templateVersion
+	return newRenderSettings(bound).hash(target) + "/" + templateVersion
 }
 
 // IsMarkedCurrent reports whether RenderedFromAnnotation of a Work shows that the Work is current
@@ -27,20 +27,22 @@ func RenderedFrom(bound binding.Object, target workv1alpha2.TargetCluster, templ
 // too, because the binding will be updated to the newer template. Versions that cannot be compared
 // count as equal.
 func IsMarkedCurrent(of *workv1alpha1.Work, bound binding.Object, target workv1alpha2.TargetCluster) bool {
-	return newRenderSettings(bound.BindingSpec()).isShownBy(of, target)
+	return newRenderSettings(bound).isShownBy(of, target)
 }
 
 // renderSettings holds all fields of a binding that Render uses, except the version of the
 // template.
 type renderSettings struct {
-	spec *workv1alpha2.ResourceBindingSpec
+	bound binding.Object
+	spec  *workv1alpha2.ResourceBindingSpec
 	// shares identifies the replicas of all targets. It is set only if each share depends on the
 	// replicas of all targets.
 	shares string
 }
 
-func newRenderSettings(spec *workv1alpha2.ResourceBindingSpec) renderSettings {
-	s := renderSettings{spec: spec}
+func newRenderSettings(bound binding.Object) renderSettings {
+	spec := bound.BindingSpec()
+	s := renderSettings{bound: bound, spec: spec}
 	if !hasDividedCompletions(spec, schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)) {
 		return s
 	}
@@ -77,7 +79,7 @@ func (r renderSettings) hash(target workv1alpha2.TargetCluster) string {
 	state, err := preservedState(r.spec, target.Name)
 	hashed := settings{
 		Resource: r.spec.Resource, Shares: r.shares, ConflictResolution: r.spec.ConflictResolution, State: state, InvalidState: err != nil,
-		Suspended: binding.IsDispatchSuspended(r.spec, target.Name),
+		Suspended: binding.IsDispatchSuspended(r.bound, target.Name),
 		Preserve:  r.spec.PreserveResourcesOnDeletion != nil && *r.spec.PreserveResourcesOnDeletion,
 	}
 	hashed.Resource.ResourceVersion = ""

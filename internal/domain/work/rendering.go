@@ -25,7 +25,7 @@ type Rendering struct {
 // RenderingOf returns the Rendering of a binding. The caller must not use the Rendering after the
 // binding changed.
 func RenderingOf(bound binding.Object) Rendering {
-	r := Rendering{settings: newRenderSettings(bound.BindingSpec()), targets: map[string]workv1alpha2.TargetCluster{}}
+	r := Rendering{settings: newRenderSettings(bound), targets: map[string]workv1alpha2.TargetCluster{}}
 	for _, target := range binding.TargetClusters(bound.BindingSpec()) {
 		r.targets[target.Name] = target
 	}

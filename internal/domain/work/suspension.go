@@ -16,10 +16,10 @@ import (
 // IsKeptBySuspension reports whether a Work that the binding no longer needs is kept because the
 // dispatching to its cluster is suspended. A Work that was never delivered is not kept, because
 // nothing in the cluster belongs to it.
-func IsKeptBySuspension(karmadaWork *workv1alpha1.Work, spec *workv1alpha2.ResourceBindingSpec) bool {
+func IsKeptBySuspension(karmadaWork *workv1alpha1.Work, bound binding.Object) bool {
 	cluster, ok := ClusterOf(karmadaWork.Namespace)
 	wasDelivered := conditions.Get(karmadaWork.Status.Conditions, workv1alpha1.WorkApplied) != nil || len(karmadaWork.Status.ManifestStatuses) > 0
-	return ok && wasDelivered && binding.IsDispatchSuspended(spec, cluster)
+	return ok && wasDelivered && binding.IsDispatchSuspended(bound, cluster)
 }
 
 // maxNamedClusters is the maximum number of clusters that a condition names.
@@ -29,12 +29,11 @@ const maxNamedClusters = 10
 // whose Works are kept by a suspension although the binding no longer needs them. Without such Works
 // it removes the condition. works are all Works of the binding.
 func SetDeletionSuspended(bound binding.Object, works []*workv1alpha1.Work, now metav1.Time) {
-	spec, status := bound.BindingSpec(), bound.BindingStatus()
-	expected := binding.ExpectedClusters(spec)
+	status, expected := bound.BindingStatus(), binding.ExpectedClusters(bound.BindingSpec())
 	var kept []string
 	for _, each := range works {
 		cluster, _ := ClusterOf(each.Namespace)
-		if IsKeptBySuspension(each, spec) && (bound.GetDeletionTimestamp() != nil || !expected.Has(cluster)) {
+		if IsKeptBySuspension(each, bound) && (bound.GetDeletionTimestamp() != nil || !expected.Has(cluster)) {
 			kept = append(kept, cluster)
 		}
 	}
@@ -55,6 +54,9 @@ func deletionSuspendedMessage(bound binding.Object, clusters []string) string {
 		clusters, more = clusters[:maxNamedClusters], fmt.Sprintf(" and %d more clusters", left)
 	}
 	text := fmt.Sprintf("The objects stay in %s%s, because the dispatching is suspended. They are deleted when the dispatching is resumed.", strings.Join(clusters, ", "), more)
+	if dependents := binding.SuspendedDependents(bound, clusters[0]); len(dependents) > 0 {
+		return fmt.Sprintf("%s Resume it for the bindings that require this one, for example %s.", text, dependents[0])
+	}
 	if bound.GetDeletionTimestamp() == nil {
 		return text
 	}
