@@ -25,7 +25,6 @@ import (
 	kubernetesversion "k8s.io/component-base/version"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/hostlimits"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/components"
@@ -83,9 +82,6 @@ func (o Options) selectComponents() (run, excluded []string) {
 	}
 	return run, excluded
 }
-
-// inotifyInstances is the number of inotify instances of the control plane and of each member.
-const inotifyInstances = 2
 
 // readyTimeout is the time limit for members to become Ready.
 const readyTimeout = 4 * time.Minute
@@ -174,7 +170,7 @@ func (i *installation) prepare(ctx context.Context) (release func(), err error) 
 	if err = i.updateState(); err != nil {
 		return nil, err
 	}
-	if limitErr := hostlimits.CheckInotify(inotifyInstances * (1 + len(i.state.Members))); limitErr != nil {
+	if limitErr := checkInotify(inotifyInstances * (1 + len(i.state.Members))); limitErr != nil {
 		i.progress.report(event{Text: fmt.Sprintf("Warning: %v. Programs that run in members may fail with \"too many open files\".", limitErr)})
 	}
 	inside := append(components.ServerNames(), estimatorPortNames(i.state.Members)...)

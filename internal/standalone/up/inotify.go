@@ -1,5 +1,4 @@
-// Package hostlimits checks limits of the operating system before servers start on this machine.
-package hostlimits
+package up
 
 import (
 	"fmt"
@@ -13,12 +12,15 @@ import (
 // maxUserInstances is the kernel parameter that limits the inotify instances of one user.
 const maxUserInstances = "fs.inotify.max_user_instances"
 
-// CheckInotify returns an error if the user has fewer free inotify instances than needed. Programs
+// inotifyInstances is the number of inotify instances of the control plane and of each member.
+const inotifyInstances = 2
+
+// checkInotify returns an error if the user has fewer free inotify instances than needed. Programs
 // use inotify to watch files; without a free instance they fail with "too many open files". It
 // returns nil on systems without /proc, and if the number of instances cannot be read.
-func CheckInotify(needed int) error { return checkInotify("/proc", os.Getuid(), needed) }
+func checkInotify(needed int) error { return checkInotifyOf("/proc", os.Getuid(), needed) }
 
-func checkInotify(proc string, uid, needed int) error {
+func checkInotifyOf(proc string, uid, needed int) error {
 	text, err := os.ReadFile(filepath.Join(proc, "sys/fs/inotify/max_user_instances"))
 	if err != nil {
 		return nil //nolint:nilerr // the system has no such limit
