@@ -115,8 +115,8 @@ type failureClasses struct {
 
 // classifyFailures groups failures by the reaction that they require. Stale caches are not
 // reported, and a rule that did not run (interpreter.BusyError) is only retried. Obstacles and
-// override errors are reported, and the binding waits for a user. All other failures are reported
-// and retried.
+// override errors are reported, and the binding waits for a user. A Work that is too large is not
+// retried until it changes. All other failures are reported and retried.
 func classifyFailures(failures []error) failureClasses {
 	var v failureClasses
 	for _, err := range failures {
@@ -146,7 +146,9 @@ func classifyFailures(failures []error) failureClasses {
 			v.requeueWithin(blockedRetryDelay)
 			continue
 		}
-		v.retried = append(v.retried, err)
+		if tooLarge := (*sizeError)(nil); !errors.As(err, &tooLarge) {
+			v.retried = append(v.retried, err)
+		}
 	}
 	return v
 }

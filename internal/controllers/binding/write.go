@@ -120,7 +120,7 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 		err = r.createWork(ctx, b.bound, desired)
 	}
 	if err != nil {
-		return failed(err)
+		return failed(explainSize(desired, err))
 	}
 	result := targetResult{cluster: target.Name, workName: desired.Name, isMarked: written || work.IsMarkedCurrent(stored, b.bound, target)}
 	if written {
