@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -130,6 +131,13 @@ func (p *policyApplier) newPolicyInfo(object *resource.Info, kinds policyMapping
 		return nil, fmt.Errorf("creating a client for %s: %w", mapping.Resource.Resource, err)
 	}
 	content := newPolicy(mapping.GroupVersionKind, object, p.clusters)
+	stored, err := resource.NewHelper(karmadaClient, mapping).Get(content.GetNamespace(), content.GetName())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading %s %q: %w", mapping.GroupVersionKind.Kind, content.GetName(), err)
+	}
+	if err == nil && !selectsObject(stored, object) {
+		content.SetName(policy.UnambiguousName(object.Mapping.GroupVersionKind, object.Namespace, object.Name))
+	}
 	return &resource.Info{
 		Client: karmadaClient, Mapping: mapping, Source: object.Source,
 		Namespace: content.GetNamespace(), Name: content.GetName(), Object: content,

@@ -1,22 +1,19 @@
 package binding
 
 import (
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/fnv"
+	"karmada.io/karmada/internal/domain/objectname"
 )
 
 // Name returns the name of the binding of a template: "nginx" and "Deployment" give
-// "nginx-deployment". Colons are replaced by dots, because RBAC names may contain colons and
-// binding names may not. Two templates with the same name and kind but different API groups have
-// the same binding name, because the API defines the name without the group.
-func Name(templateName, kind string) string {
-	return strings.ToLower(strings.ReplaceAll(templateName, ":", ".") + "-" + kind)
-}
+// "nginx-deployment", and "system:foo" and "ClusterRole" give "system.foo-clusterrole". Two templates
+// with the same name and kind but different API groups have the same binding name, because the API
+// defines the name without the group.
+func Name(templateName, kind string) string { return objectname.WithSuffix(templateName, kind) }
 
 // ReferenceKey returns a hash of a binding, for places where namespace and name do not fit, such as
 // a label key. Without a namespace the hash is that of a ClusterResourceBinding.

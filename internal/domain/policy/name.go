@@ -1,11 +1,13 @@
 package policy
 
 import (
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/fnv"
+	"karmada.io/karmada/internal/domain/objectname"
 )
 
 // GeneratedName returns the name of the policy that karmadactl creates for one object: the
@@ -16,5 +18,20 @@ func GeneratedName(kind schema.GroupVersionKind, namespace, name string) string 
 }
 
 func generatedName(kind, namespace, name string) string {
-	return strings.ToLower(strings.ReplaceAll(name, ":", ".") + "-" + fnv.Encode(namespace+kind))
+	return objectname.WithSuffix(name, fnv.Encode(namespace+kind))
+}
+
+// UnambiguousName returns the name of the policy for one object if a policy for another object has
+// the generated name. It contains a hash of the exact name of the object, because generated names
+// are equal for "a:b" and "a.b", and for names that differ only in capital letters.
+func UnambiguousName(kind schema.GroupVersionKind, namespace, name string) string {
+	return objectname.WithSuffix(name, fnv.Encode(name)+"-"+fnv.Encode(namespace+kind.String()))
+}
+
+// SelectsByName reports whether one of the selectors selects an object by its name.
+func SelectsByName(selectors []policyv1alpha1.ResourceSelector, kind schema.GroupVersionKind, namespace, name string) bool {
+	return slices.ContainsFunc(selectors, func(selector policyv1alpha1.ResourceSelector) bool {
+		return selector.Name == name && selector.Kind == kind.Kind && selector.APIVersion == kind.GroupVersion().String() &&
+			(selector.Namespace == namespace || selector.Namespace == "")
+	})
 }

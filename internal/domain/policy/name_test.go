@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
 // TestGeneratedNamesAreStable checks that generated names never change, because policies with these
@@ -19,5 +21,31 @@ func TestGeneratedNamesAreStable(t *testing.T) {
 	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 	if got, want := GeneratedName(role, "", "system:Foo"), generatedName("rbac.authorization.k8s.io/v1, Kind=ClusterRole", "", "system.foo"); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestUnambiguousNames(t *testing.T) {
+	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	names := map[string]string{}
+	for _, name := range []string{"coll:view", "coll.view", "Coll.view"} {
+		if got, want := GeneratedName(role, "", name), GeneratedName(role, "", "coll.view"); got != want {
+			t.Errorf("the generated name of %s is %s, want %s", name, got, want)
+		}
+		unambiguous := UnambiguousName(role, "", name)
+		if other := names[unambiguous]; other != "" {
+			t.Errorf("%s and %s have the same name %s", name, other, unambiguous)
+		}
+		names[unambiguous] = name
+	}
+}
+
+func TestSelectsByName(t *testing.T) {
+	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	selector := policyv1alpha1.ResourceSelector{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "coll.view"}
+	if !SelectsByName([]policyv1alpha1.ResourceSelector{{Kind: "Other"}, selector}, role, "", "coll.view") {
+		t.Error("the object is not selected")
+	}
+	if SelectsByName([]policyv1alpha1.ResourceSelector{selector}, role, "", "coll:view") || SelectsByName(nil, role, "", "coll.view") {
+		t.Error("another object is selected")
 	}
 }

@@ -1,0 +1,33 @@
+// Package objectname derives the names of Karmada's objects from the names of other objects.
+package objectname
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"karmada.io/karmada/internal/domain/fnv"
+)
+
+// WithSuffix returns the name of an object followed by a hyphen and the suffix, in lower case and
+// with dots instead of colons, because RBAC names may contain colons. If that is not a valid name,
+// for example for the RBAC name "a::b", a part of the name is replaced by a hash of the exact name.
+func WithSuffix(name, suffix string) string {
+	plain := strings.ToLower(strings.ReplaceAll(name, ":", "."))
+	suffix = "-" + strings.ToLower(suffix)
+	if len(validation.IsDNS1123Subdomain(plain+suffix)) == 0 {
+		return plain + suffix
+	}
+	suffix = "-" + fnv.Encode(name) + suffix
+	valid := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, plain)
+	valid = strings.Trim(valid[:min(len(valid), validation.DNS1123SubdomainMaxLength-len(suffix))], "-")
+	if valid == "" {
+		return strings.TrimPrefix(suffix, "-")
+	}
+	return valid + suffix
+}
