@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -41,6 +42,35 @@ func TestMovedWorkloadStaysUntilReplacementIsHealthy(t *testing.T) {
 	startSimulatedRollout(t, env, member2, template, 2)
 	awaitGone(t, memberClient(env, member1), template)
 	await(t, env.Karmada, bindingOf(t, template), allBindingChecks(hasClusters(member2), hasEvictionsFrom()))
+}
+
+// A workload that moved to its second affinity group returns to the first one when the second group
+// has no cluster any more.
+func TestWorkloadReturnsToEarlierAffinityGroup(t *testing.T) {
+	env := shared(t)
+	const primary, backup = "groups.example.org/primary", "groups.example.org/backup"
+	group := func(label string) policyv1alpha1.ClusterAffinityTerm {
+		return policyv1alpha1.ClusterAffinityTerm{AffinityName: strings.TrimPrefix(label, "groups.example.org/"), ClusterAffinity: *labelledPlacement(label).ClusterAffinity}
+	}
+	uses := func(group string) func(*workv1alpha2.ResourceBinding) error {
+		return func(b *workv1alpha2.ResourceBinding) error {
+			return checkEqual("group", group, b.Status.SchedulerObservedAffinityName)
+		}
+	}
+	setClusterLabels(t, env, primary, "on", member1)
+	setClusterLabels(t, env, backup, "on", member2)
+	t.Cleanup(func() {
+		setClusterLabels(t, env, primary, "", member1)
+		setClusterLabels(t, env, backup, "", member2)
+	})
+	template := createHealthyDeployment(t, env, "groups", policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{group(primary), group(backup)}}, nil)
+	startSimulatedRollout(t, env, member2, template, 2)
+	setClusterLabels(t, env, primary, "", member1)
+	await(t, env.Karmada, bindingOf(t, template), allBindingChecks(hasClusters(member2), uses("backup"), hasEvictionsFrom()))
+	setClusterLabels(t, env, primary, "on", member1)
+	setClusterLabels(t, env, backup, "", member2)
+	await(t, env.Karmada, bindingOf(t, template), allBindingChecks(hasClusters(member1), uses("primary"), hasEvictionsFrom()))
+	awaitGone(t, memberClient(env, member2), template)
 }
 
 // checkObjectUnchanged checks for a quiet period that nothing writes the member object.

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -457,4 +458,38 @@ func TestJobThatFailsInOneMemberFails(t *testing.T) {
 			checkEqual("conditions", []string{"FailureTarget=True " + message, "Failed=True " + message}, got),
 			checkEqual("succeeded and failed", []int32{1, 2}, []int32{j.Status.Succeeded, j.Status.Failed}))
 	})
+}
+
+func TestFinishedJobIsExecutedOnce(t *testing.T) {
+	env := shared(t)
+	template := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "import"},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
+		}}},
+	}
+	env.Create(t, policyFor(t, placementOn(member1), template), template)
+	now := metav1.Now()
+	setMemberStatus(t, env, member1, template, func(j *batchv1.Job) {
+		j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: []batchv1.JobCondition{
+			{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: now},
+			{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		}}
+	})
+	await(t, env.Karmada, template, func(j *batchv1.Job) error { return checkEqual("succeeded", int32(1), j.Status.Succeeded) })
+	executed := awaitInMember(t, env, member1, template, exists)
+	if err := memberClient(env, member1).Delete(t.Context(), executed, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, memberClient(env, member1), template)
+	testenv.Holds(t, "the Job in "+member1, quietPeriod, func(ctx context.Context) error {
+		if err := memberClient(env, member1).Get(ctx, client.ObjectKeyFromObject(template), &batchv1.Job{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the Job is executed again: %w", err)
+		}
+		return nil
+	})
+	testenv.Update(t, env.Karmada, template, func(j *batchv1.Job) {
+		j.Annotations = map[string]string{workv1alpha1.RecreateFinishedJobAnnotation: "true"}
+	})
+	awaitInMember(t, env, member1, template, exists)
 }

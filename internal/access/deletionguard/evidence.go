@@ -109,7 +109,7 @@ func (e *evidenceCollector) recordBinding(ctx context.Context, bound binding.Obj
 // recordExplanations records the explanations of a binding for its removal from a cluster.
 func (e *evidenceCollector) recordExplanations(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	facts.HasDeparted = facts.HasDeparted || binding.HasDeparted(bound, cluster.Name, karmadaWork.CreationTimestamp.Time)
-	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, bound.BindingSpec())
+	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, bound.BindingSpec(), e.now())
 	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, bound.BindingSpec(), bound.BindingStatus())
 	facts.LacksTargets = facts.LacksTargets || len(binding.TargetClusters(bound.BindingSpec())) == 0
 	var err error

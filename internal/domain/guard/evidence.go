@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,19 +22,19 @@ func isEvicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 
 // IsExcluded reports whether users exclude the cluster for a binding. This is the case if every
 // affinity of the placement excludes the cluster by name, if the cluster has a NoExecute taint that
-// the placement does not tolerate without a time limit, or if the binding is being evicted from the
+// the placement does not tolerate at the given time, or if the binding is being evicted from the
 // cluster. A binding without a placement follows its dependents and excludes no cluster by
 // affinity.
 //
 // Labels, provider, region and zones of the cluster are ignored, because they may be changed by a
 // mistake that has nothing to do with workloads, and one such change may remove all workloads from
 // the cluster.
-func IsExcluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
+func IsExcluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec, now time.Time) bool {
 	var tolerations []corev1.Toleration
 	if spec.Placement != nil {
 		tolerations = spec.Placement.ClusterTolerations
 	}
-	return toleration.EvictionDeadline(cluster.Spec.Taints, tolerations).Taint != nil || isEvicting(spec, cluster.Name) ||
+	return toleration.EvictionDeadline(cluster.Spec.Taints, tolerations).IsOver(now) || isEvicting(spec, cluster.Name) ||
 		spec.Placement != nil && !slices.ContainsFunc(clusteraffinity.All(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
 			return selectsByName(affinity, cluster)
 		})

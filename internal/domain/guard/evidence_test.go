@@ -60,7 +60,8 @@ func TestIsExcluded(t *testing.T) {
 		"no placement":                                   {nil, workv1alpha2.ResourceBindingSpec{}, false},
 		"a NoSchedule taint":                             {taint(corev1.TaintEffectNoSchedule), placedBy(selecting), false},
 		"a NoExecute taint":                              {taint(corev1.TaintEffectNoExecute), placedBy(selecting), true},
-		"a NoExecute taint that is tolerated for a time": {taint(corev1.TaintEffectNoExecute), tolerating(new(int64(300))), true},
+		"a NoExecute taint that is tolerated for a time": {taint(corev1.TaintEffectNoExecute), tolerating(new(int64(300))), false},
+		"a NoExecute taint that was tolerated":           {taint(corev1.TaintEffectNoExecute), tolerating(new(int64(30))), true},
 		"a NoExecute taint that is tolerated for ever":   {taint(corev1.TaintEffectNoExecute), tolerating(nil), false},
 		"a taint and no placement":                       {taint(corev1.TaintEffectNoExecute), workv1alpha2.ResourceBindingSpec{}, true},
 		"an eviction from the cluster":                   {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}}, true},
@@ -70,7 +71,7 @@ func TestIsExcluded(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{Taints: test.taints}}
-			if got := IsExcluded(cluster, &test.spec); got != test.want {
+			if got := IsExcluded(cluster, &test.spec, time.Unix(100, 0)); got != test.want {
 				t.Errorf("Excluded = %v", got)
 			}
 		})
