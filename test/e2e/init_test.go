@@ -337,7 +337,7 @@ func TestInitRefuses(t *testing.T) {
 		"the node port is taken":                 {takenPort, "is used by Service"},
 		"the StorageClass does not exist":        {with("--etcd-storage-mode=PVC", "--storage-classes-name=fast"), "StorageClass fast does not exist in the host cluster"},
 		"the archive of CRDs is none":            {with("--crds", archive), "archive of CRDs " + archive + ": it is not compressed by gzip"},
-		"a component does not start":             {with("--etcd-extra-args=--no-such-flag", "--wait-component-ready-timeout=5"), "/etcd is not ready after 5s: Pod etcd-0: "},
+		"a component does not start":             {with("--etcd-extra-args=--no-such-flag", "--wait-component-ready-timeout=5"), "(Pod etcd-0, exit code 2; the whole log: kubectl "},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {

@@ -23,6 +23,7 @@ func TestLastCrash(t *testing.T) {
 		"a crash before the restart":   {corev1.ContainerStatus{RestartCount: 2, LastTerminationState: terminated(2, "bad flag")}, Crash{"bad flag", 2, 2}},
 		"a crash after the last crash": {corev1.ContainerStatus{RestartCount: 2, State: terminated(1, "b"), LastTerminationState: terminated(1, "a")}, Crash{"b", 1, 3}},
 		"a long line is whole":         {corev1.ContainerStatus{State: terminated(1, "a\n"+long)}, Crash{long, 1, 1}},
+		"a usage after the error":      {corev1.ContainerStatus{State: terminated(2, "info\nerror verifying flags: --x\nusage:\n  --y  the y")}, Crash{"error verifying flags: --x", 2, 1}},
 		"no log":                       {corev1.ContainerStatus{State: terminated(137, "")}, Crash{"", 137, 1}},
 	}
 	for name, test := range tests {

@@ -50,8 +50,8 @@ func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 
 // describeCrash returns the last line of the log of a container, and how to read the whole log.
 func describeCrash(pod *corev1.Pod, container string, crash podfailure.Crash) string {
-	return fmt.Sprintf("%s (exit code %d; the whole log: kubectl --namespace %s logs %s --container %s --previous)",
-		cmp.Or(crash.Line, "the container wrote no log"), crash.ExitCode, pod.Namespace, pod.Name, container)
+	return fmt.Sprintf("%s (Pod %s, exit code %d; the whole log: kubectl --namespace %s logs %s --container %s --previous)",
+		cmp.Or(crash.Line, "the container wrote no log"), pod.Name, crash.ExitCode, pod.Namespace, pod.Name, container)
 }
 
 // describeLastCrash describes the first container of a Pod that crashed and waits for its restart. It

@@ -266,7 +266,7 @@ func TestRepeatedCrashEndsWait(t *testing.T) {
 			t.Fatalf("the wait ended: %v", err)
 		}
 	}
-	const want = "another error (exit code 1; the whole log: kubectl --namespace karmada-system logs p1 --container c --previous): Deployment x crashed twice with this error"
+	const want = "another error (Pod p1, exit code 1; the whole log: kubectl --namespace karmada-system logs p1 --container c --previous): Deployment x crashed twice with this error"
 	if err := crashes.findRepeated("Deployment x", crash(3, "another error")); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}
