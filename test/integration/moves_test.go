@@ -67,6 +67,8 @@ func TestWorkloadReturnsToEarlierAffinityGroup(t *testing.T) {
 	startSimulatedRollout(t, env, member2, template, 2)
 	setClusterLabels(t, env, primary, "", member1)
 	await(t, env.Karmada, bindingOf(t, template), allBindingChecks(hasClusters(member2), uses("backup"), hasEvictionsFrom()))
+	awaitGone(t, memberClient(env, member1), template)
+	startSimulatedRollout(t, env, member1, template, 2)
 	setClusterLabels(t, env, primary, "on", member1)
 	setClusterLabels(t, env, backup, "", member2)
 	await(t, env.Karmada, bindingOf(t, template), allBindingChecks(hasClusters(member1), uses("primary"), hasEvictionsFrom()))
