@@ -12,12 +12,16 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -28,10 +32,7 @@ func TestWritesToAllClusters(t *testing.T) {
 	env := alone(t)
 	for _, member := range []string{member1, member2, member3} {
 		addImpersonator(t, env, member, member)
-		t.Cleanup(func() {
-			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member}}
-			testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.ImpersonatorSecretRef = nil })
-		})
+		t.Cleanup(func() { removeImpersonation(t, env, member) })
 	}
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
@@ -52,6 +53,32 @@ func TestWritesToAllClusters(t *testing.T) {
 	t.Run("a hostile member", func(t *testing.T) { checkHostileMember(t, env, everywhere) })
 	t.Run("a frozen member", func(t *testing.T) { checkFrozenMember(t, env, everywhere) })
 	await(t, memberClient(env, member3), configMap(namespace, "own"), exists)
+}
+
+// removeImpersonation removes the reference to the impersonator Secret of a cluster, and the objects
+// that the control plane delivered because of it. Otherwise a test that registers the same member
+// under another name could not deliver these objects.
+func removeImpersonation(t *testing.T, env *testenv.Env, cluster string) {
+	t.Helper()
+	testenv.Update(t, env.Karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, func(c *clusterv1alpha1.Cluster) {
+		c.Spec.ImpersonatorSecretRef = nil
+	})
+	for kind, object := range map[string]client.Object{
+		"ClusterRole":        &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: impersonatorAccount}},
+		"ClusterRoleBinding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: impersonatorAccount}},
+	} {
+		delivery := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+			Namespace: work.ExecutionNamespace(cluster), Name: work.Name(kind, "", impersonatorAccount),
+		}}
+		ctx := context.WithoutCancel(t.Context())
+		if err := client.IgnoreNotFound(env.Karmada.Delete(ctx, delivery)); err != nil {
+			t.Errorf("deleting Work %s/%s: %v", delivery.Namespace, delivery.Name, err)
+		}
+		awaitGone(t, env.Karmada, delivery)
+		if err := client.IgnoreNotFound(memberClient(env, cluster).Delete(ctx, object)); err != nil {
+			t.Errorf("deleting %s %s in %s: %v", kind, object.GetName(), cluster, err)
+		}
+	}
 }
 
 func patch(ctx context.Context, configMaps corev1client.ConfigMapInterface, name string) error {
