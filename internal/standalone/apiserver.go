@@ -7,12 +7,14 @@ import (
 	"net/http"
 
 	"k8s.io/apiserver/pkg/admission"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	etcdmetrics "k8s.io/apiserver/pkg/storage/etcd3/metrics"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"karmada.io/karmada/internal/extensionserver"
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/standalone/processmetrics"
 )
 
 const (
@@ -83,6 +85,7 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 	setCompiledVersion(config)
 	published := &config.KubeAPIs.ControlPlane.ClusterAuthenticationInfo
 	extensionserver.PollCertificates(config.KubeAPIs.ControlPlane.Generic.SecureServing, &published.ClientCA, &published.RequestHeaderCA)
+	serveAllMetrics(config.Aggregator.GenericConfig)
 	completedConfig, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("completing the configuration of kube-apiserver: %w", err)
@@ -100,6 +103,15 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 		handler: chain.GenericAPIServer.Handler,
 		token:   chain.GenericAPIServer.LoopbackClientConfig.BearerToken,
 	}, nil
+}
+
+// serveAllMetrics makes an API server serve all metrics of the process, also those of the
+// components of Karmada, to clients that may read the path of its metrics.
+func serveAllMetrics(config *genericapiserver.RecommendedConfig) {
+	build := config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, completed *genericapiserver.Config) http.Handler {
+		return build(processmetrics.ServeAllMetrics(handler), completed)
+	}
 }
 
 func noStorageMonitors() ([]etcdmetrics.Monitor, error) { return nil, nil }

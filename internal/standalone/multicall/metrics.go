@@ -2,7 +2,6 @@ package multicall
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/standalone/processmetrics"
 )
 
 // runComponent runs a program of Karmada.
@@ -50,21 +50,10 @@ func (c *componentRegistry) Gather() ([]*dto.MetricFamily, error) {
 		if strings.HasPrefix(name, queueMetricPrefix) {
 			addQueueLabels(family)
 		}
-		merged = merge(merged, family)
+		merged = processmetrics.Merge(merged, family)
 	}
-	slices.SortFunc(merged, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	processmetrics.Sort(merged)
 	return merged, errors.Join(err, linkedErr)
-}
-
-// merge adds a family to a list.
-func merge(families []*dto.MetricFamily, added *dto.MetricFamily) []*dto.MetricFamily {
-	for _, family := range families {
-		if family.GetName() == added.GetName() {
-			family.Metric = append(family.Metric, added.Metric...)
-			return families
-		}
-	}
-	return append(families, added)
 }
 
 // addQueueLabels adds the labels that queues have in a program of Karmada.

@@ -1,0 +1,75 @@
+// Package processmetrics answers: which metrics does a process have that links both Kubernetes and
+// the components of Karmada? Kubernetes registers its metrics in legacyregistry, and
+// controller-runtime and the components of Karmada register theirs in a registry of their own.
+package processmetrics
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Path is the path of the metrics on the API server of a process.
+const Path = "/metrics"
+
+// runtimePrefixes are the prefixes of the metrics of the process itself, which both registries have.
+var runtimePrefixes = []string{"go_", "process_"}
+
+// Gatherer gathers the metrics of Kubernetes, and the metrics of Components that Kubernetes does
+// not have.
+type Gatherer struct{ Kubernetes, Components prometheus.Gatherer }
+
+// Gather implements prometheus.Gatherer.
+func (g Gatherer) Gather() ([]*dto.MetricFamily, error) {
+	merged, err := g.Kubernetes.Gather()
+	components, componentsErr := g.Components.Gather()
+	for _, family := range components {
+		if !isRuntimeMetric(family.GetName()) {
+			merged = Merge(merged, family)
+		}
+	}
+	Sort(merged)
+	return merged, errors.Join(err, componentsErr)
+}
+
+func isRuntimeMetric(name string) bool {
+	return slices.ContainsFunc(runtimePrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// Merge adds a family to a list. If the list has a family of the same name and type, Merge adds the
+// metrics to that family. A family of the same name with another type is not added.
+func Merge(families []*dto.MetricFamily, added *dto.MetricFamily) []*dto.MetricFamily {
+	at := slices.IndexFunc(families, func(family *dto.MetricFamily) bool { return family.GetName() == added.GetName() })
+	switch {
+	case at < 0:
+		return append(families, added)
+	case families[at].GetType() == added.GetType():
+		families[at].Metric = append(families[at].Metric, added.Metric...)
+	}
+	return families
+}
+
+// Sort sorts families by name.
+func Sort(families []*dto.MetricFamily) {
+	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+}
+
+// ServeAllMetrics returns a handler that serves the metrics of this process at Path, and passes
+// other requests to next.
+func ServeAllMetrics(next http.Handler) http.Handler {
+	all := promhttp.HandlerFor(Gatherer{Kubernetes: legacyregistry.DefaultGatherer, Components: metrics.Registry}, promhttp.HandlerOpts{})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == Path && r.Method == http.MethodGet {
+			all.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
