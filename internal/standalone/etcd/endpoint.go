@@ -5,11 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
-	"os"
-	"path/filepath"
-	"regexp"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
@@ -19,14 +14,13 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/standalone/unixsocket"
 )
 
 const (
 	// socketName is the name of the socket in the data directory. It is also the name that clients
 	// verify in the serving certificate: clients of etcd use the last element of the socket's path.
 	socketName = "etcd.sock"
-	// maxSocketPath is the longest path, in bytes, that Linux accepts for a unix socket.
-	maxSocketPath = 107
 	// minKeepaliveInterval is the shortest interval at which etcd accepts keepalive pings. It is the
 	// default of the etcd program. API servers send a ping every 30 s.
 	minKeepaliveInterval = 5 * time.Second
@@ -58,40 +52,17 @@ func Certificates(certs pki.Dir, lifetime time.Duration) ([]pki.Renewable, error
 	}, nil
 }
 
-// plainPath matches the paths that need no escaping, neither in a URL nor in the value of a flag.
-var plainPath = regexp.MustCompile(`^[\w/.@+~-]+$`)
-
-// socketDir is an open data directory. The path of its socket may be too long for the kernel, or
-// contain characters that have a meaning in URLs and flags. The path through the file descriptor has
-// neither problem, but only this process can use it.
-type socketDir struct{ file *os.File }
-
-func openSocketDir(dataDir string) (socketDir, error) {
-	dir, err := filepath.Abs(dataDir)
-	if err != nil {
-		return socketDir{}, fmt.Errorf("resolving the data directory of etcd: %w", err)
-	}
-	file, err := os.Open(dir)
-	if err != nil {
-		return socketDir{}, fmt.Errorf("opening the data directory of etcd: %w", err)
-	}
-	return socketDir{file}, nil
+// openSocketDir opens the data directory for its socket.
+func openSocketDir(dataDir string) (unixsocket.Dir, error) {
+	return unixsocket.Open(dataDir, socketName)
 }
 
-// socketPath returns the path of the socket. It is valid until the directory is closed.
-func (d socketDir) socketPath() string {
-	if path := filepath.Join(d.file.Name(), socketName); len(path) <= maxSocketPath && plainPath.MatchString(path) {
-		return path
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", d.file.Fd(), socketName)
-}
-
-// url returns the URL of the socket, in the notation of etcd's clients.
-func (d socketDir) url() string { return "unixs://" + d.socketPath() }
+// socketURL returns the URL of a socket, in the notation of etcd's clients.
+func socketURL(dir unixsocket.Dir) string { return "unixs://" + dir.Path() }
 
 // endpoint serves etcd's API on the socket.
 type endpoint struct {
-	dir    socketDir
+	dir    unixsocket.Dir
 	certs  pki.Dir
 	server *grpc.Server
 	// failed receives the error of a server that ends by itself.
@@ -112,9 +83,9 @@ func serve(etcd *etcdserver.EtcdServer, dataDir string, certs pki.Dir) (*endpoin
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen(dir.socketPath())
+	listener, err := dir.Listen()
 	if err != nil {
-		return nil, errors.Join(err, dir.file.Close())
+		return nil, errors.Join(err, dir.Close())
 	}
 	e := &endpoint{
 		dir: dir, certs: certs, failed: make(chan error, 1),
@@ -128,19 +99,8 @@ func serve(etcd *etcdserver.EtcdServer, dataDir string, certs pki.Dir) (*endpoin
 	return e, nil
 }
 
-func listen(path string) (net.Listener, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing the old socket of etcd: %w: remove it and start again", err)
-	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("opening the socket of etcd: %w", err)
-	}
-	return listener, nil
-}
-
 // close closes the socket and all its connections, and removes the socket.
 func (e *endpoint) close() {
 	e.server.Stop()
-	_ = e.dir.file.Close()
+	_ = e.dir.Close()
 }

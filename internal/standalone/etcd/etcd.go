@@ -152,7 +152,7 @@ func (s *Server) APIServerFlags() []string {
 	}
 	certs := s.endpoint.certs
 	return []string{
-		"--etcd-servers=" + s.endpoint.dir.url(),
+		"--etcd-servers=" + socketURL(s.endpoint.dir),
 		"--etcd-cafile=" + certs.CertFile(certAuthority),
 		"--etcd-certfile=" + certs.CertFile(certClient),
 		"--etcd-keyfile=" + certs.KeyFile(certClient),

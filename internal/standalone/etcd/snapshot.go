@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/standalone/unixsocket"
 )
 
 const (
@@ -60,8 +61,8 @@ func SaveSnapshot(ctx context.Context, dataDir string, certs pki.Dir, path, pref
 	if err != nil {
 		return Snapshot{}, err
 	}
-	defer func() { _ = dir.file.Close() }()
-	if _, err := os.Stat(dir.socketPath()); err != nil {
+	defer func() { _ = dir.Close() }()
+	if _, err := os.Stat(dir.Path()); err != nil {
 		return Snapshot{}, fmt.Errorf("%w: %w: restart Karmada", errNotRunning, err)
 	}
 	config, err := newClientConfig(dir, certs)
@@ -85,7 +86,7 @@ func SaveSnapshot(ctx context.Context, dataDir string, certs pki.Dir, path, pref
 }
 
 // newClientConfig returns the configuration of a client that connects to the socket.
-func newClientConfig(dir socketDir, certs pki.Dir) (clientv3.Config, error) {
+func newClientConfig(dir unixsocket.Dir, certs pki.Dir) (clientv3.Config, error) {
 	tlsConfig, err := transport.TLSInfo{
 		TrustedCAFile: certs.CertFile(certAuthority), CertFile: certs.CertFile(certClient), KeyFile: certs.KeyFile(certClient),
 	}.ClientConfig()
@@ -93,7 +94,7 @@ func newClientConfig(dir socketDir, certs pki.Dir) (clientv3.Config, error) {
 		return clientv3.Config{}, fmt.Errorf("loading the client certificate of etcd: %w: restart Karmada, which issues missing certificates", err)
 	}
 	return clientv3.Config{
-		Endpoints: []string{dir.url()}, TLS: tlsConfig, DialTimeout: connectTimeout, Logger: zap.NewNop(),
+		Endpoints: []string{socketURL(dir)}, TLS: tlsConfig, DialTimeout: connectTimeout, Logger: zap.NewNop(),
 		// Without these options, DialTimeout has no effect, and the error has no cause.
 		//nolint:staticcheck // etcd's client dials in the deprecated way
 		DialOptions: []grpc.DialOption{grpc.WithBlock(), grpc.WithReturnConnectionError()},
