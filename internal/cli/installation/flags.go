@@ -48,6 +48,7 @@ func (o *initOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print the objects that would be created, and change nothing")
 	flags.StringVarP(&o.output, "output", "o", "", "with --dry-run, the format of the objects: yaml or json")
 	flags.BoolVar(&o.networkPolicies, "network-policies", false, "allow only the connections that the components need")
+	flags.BoolVar(&o.failover, "failover", false, "let NoExecute taints of clusters evict workloads: sets the feature gate Failover, and the arguments --enable-no-execute-taint-eviction of karmada-controller-manager and --allow-no-execute-taint-policy of karmada-webhook")
 	for _, name := range []string{"config", "crds"} {
 		_ = cmd.MarkFlagFilename(name)
 	}

@@ -82,6 +82,10 @@ func TestFlagsReachTheObjects(t *testing.T) {
 		"an argument that replaces another": {[]string{"--karmada-apiserver-extra-args=--v=5"}, "Deployment karmada-apiserver", "arguments", "--v=5"},
 		"an external etcd":                  {[]string{"--external-etcd-servers=https://etcd:2379", "--external-etcd-key-prefix=/k", "--external-etcd-ca-cert-path=a", "--external-etcd-client-cert-path=b", "--external-etcd-client-key-path=c"}, "Deployment karmada-apiserver", "arguments", "--etcd-prefix=/k"},
 		"the namespace":                     {[]string{"--namespace=other"}, "Deployment karmada-scheduler", "metadata.namespace", "other"},
+		"the gate of failover":              {[]string{"--failover"}, "Deployment karmada-controller-manager", "arguments", "--feature-gates=Failover=true"},
+		"the evictions of failover":         {[]string{"--failover"}, "Deployment karmada-controller-manager", "arguments", "--enable-no-execute-taint-eviction=true"},
+		"a user's argument for failover":    {[]string{"--failover", "--karmada-controller-manager-extra-args=--enable-no-execute-taint-eviction=false"}, "Deployment karmada-controller-manager", "arguments", "--enable-no-execute-taint-eviction=false"},
+		"the taint policies of failover":    {[]string{"--failover"}, "Deployment karmada-webhook", "arguments", "--allow-no-execute-taint-policy=true"},
 		"the rules of the network":          {[]string{"--network-policies"}, "NetworkPolicy etcd", "kind", "NetworkPolicy"},
 	}
 	for sentence, test := range tests {
@@ -143,6 +147,7 @@ func TestMistakesInFlags(t *testing.T) {
 		args []string
 		want string
 	}{
+		"gates that replace those of failover":   {[]string{"--failover", "--karmada-webhook-extra-args=--feature-gates=A=true"}, "--karmada-webhook-extra-args: its --feature-gates replaces the gate that --failover sets: add Failover=true"},
 		"an argument without dashes":             {[]string{"--karmada-scheduler-extra-args=v=5"}, `--karmada-scheduler-extra-args "v=5": an argument has the form --key or --key=value`},
 		"an argument with a blank":               {[]string{"--etcd-extra-args=-- v"}, "--etcd-extra-args"},
 		"a key of an authority without its cert": {[]string{"--ca-key-file=ca.key"}, "--ca-cert-file and --ca-key-file belong together"},

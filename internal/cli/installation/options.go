@@ -71,6 +71,8 @@ type initOptions struct {
 	advertiseAddress   string
 	serviceAnnotations map[string]string
 	networkPolicies    bool
+	// failover lets NoExecute taints evict workloads.
+	failover bool
 }
 
 type certificateOptions struct {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -37,8 +38,18 @@ func (o *initOptions) validate() error {
 	errs = append(errs, o.certificates.validate(), o.images.validate(), o.etcd.validate())
 	for _, row := range componentRows {
 		errs = append(errs, o.components[row.key].validate(row))
+		_, needsGate := failoverFlags[row.key]
+		report(!o.failover || !needsGate || !o.components[row.key].setsOtherGates(), "--%s-extra-args: its --feature-gates replaces the gate that --failover sets: add %s=true to it", row.flag, failoverGate)
 	}
 	return errors.Join(errs...)
+}
+
+// setsOtherGates reports whether the arguments of a component set feature gates without the gate
+// Failover.
+func (c *componentOptions) setsOtherGates() bool {
+	return slices.ContainsFunc(joinArguments(c.extraArgs), func(argument string) bool {
+		return strings.HasPrefix(argument, "--feature-gates=") && !strings.Contains(argument, failoverGate+"=")
+	})
 }
 
 func (c *certificateOptions) validate() error {

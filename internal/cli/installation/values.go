@@ -50,6 +50,15 @@ func (o *initOptions) values(addresses []string) (values, error) {
 		}
 		all[row.key] = component
 	}
+	if o.failover {
+		for key, flag := range failoverFlags {
+			component := all[key].(values)
+			component["featureGates"] = values{failoverGate: true}
+			if !o.components[key].sets(flag) {
+				component["extraArgs"] = append(component["extraArgs"].([]any), flag+"=true")
+			}
+		}
+	}
 	server := all[apiServer].(values)
 	server["serviceType"], server["nodePort"] = "NodePort", int64(o.port)
 	server["externalURL"] = fmt.Sprintf("https://%s:%d", bracket(addresses[0]), o.port)
@@ -57,6 +66,24 @@ func (o *initOptions) values(addresses []string) (values, error) {
 	var err error
 	all[etcd], err = o.etcd.values(&o.images)
 	return all, err
+}
+
+// failoverGate is the feature gate that --failover sets.
+const failoverGate = "Failover"
+
+// failoverFlags are the flags that --failover sets to true, by component, unless the user sets them.
+// The components also get the feature gate Failover.
+var failoverFlags = map[string]string{
+	controllerManager: "--enable-no-execute-taint-eviction",
+	webhook:           "--allow-no-execute-taint-policy",
+}
+
+// sets reports whether the user sets a flag of a component.
+func (c *componentOptions) sets(flag string) bool {
+	return slices.ContainsFunc(joinArguments(c.extraArgs), func(argument string) bool {
+		name, _, _ := strings.Cut(argument, "=")
+		return name == flag
+	})
 }
 
 // bracket returns an IPv6 address in brackets, and any other host unchanged.
