@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,7 +50,7 @@ func withStopSignals(parent context.Context) (context.Context, context.CancelFun
 }
 
 func upCommand() *cobra.Command {
-	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, Components: []string{"*"}, Gates: gates.New()}
+	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, Components: allComponents, Gates: gates.New(), Failover: true}
 	var detach, join, runPrograms bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -57,28 +58,39 @@ func upCommand() *cobra.Command {
 		Example: `  # Run a control plane
   karmada up
   # Run a control plane with three member clusters in the background
-  karmada up --members 3 --detach`,
+  karmada up --members 3 --detach
+  # Add a fourth member cluster while it runs
+  karmada up --members 4`,
+		Long: `Run a Karmada control plane on this machine, with simulated member clusters on request.
+
+All data is kept in the data directory. A later start has the same members and settings, unless it
+sets the flags again; an empty value is the default. While Karmada runs, a second "karmada up" with
+a greater number of members adds the missing ones.`,
 		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := parseDataDir(o.DataDir)
+			ctx, cancel := withStopSignals(cmd.Context())
+			defer cancel()
+			flags := cmd.Flags()
+			if flags.Changed("join") {
+				o.Join = &join
+			}
+			if flags.Changed(memberProgramsFlag) {
+				o.MemberPrograms = &runPrograms
+			}
+			kept, err := o.complete(flags.Changed)
 			if err != nil {
 				return err
 			}
-			o.DataDir = dir.path
-			if cmd.Flags().Changed("join") {
-				o.Join = &join
-			}
-			if cmd.Flags().Changed(memberProgramsFlag) {
-				o.MemberPrograms = &runPrograms
-			}
-			if o.AuditLog, err = resolveAuditLog(dir, o.AuditLog); err != nil {
+			change, err := o.changeOfRunning(ctx, flags)
+			if err != nil {
 				return err
 			}
-			if err := o.validate(cmd.Flags().Changed); err != nil {
-				return err
+			if change != nil {
+				return requestChange(ctx, dataDir{o.DataDir}, *change, cmd.ErrOrStderr())
 			}
-			ctx, cancel := withStopSignals(cmd.Context())
-			defer cancel()
+			if len(kept) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "Settings of the last start: %s\n", strings.Join(kept, " "))
+			}
 			if detach {
 				return runDetached(ctx, o, cmd.ErrOrStderr())
 			}
@@ -87,32 +99,80 @@ func upCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Directory of all data of the installation")
-	flags.IntVar(&o.Members, "members", o.Members, "Number of simulated member clusters, member1 to memberN. By default the same as in the last start")
-	flags.IntVar(&o.PullMembers, "pull-members", o.PullMembers, "Number of members in pull mode, which are served by an agent. Requires --members. By default every third: member3, member6 and so on")
+	flags.IntVar(&o.Members, membersFlag, o.Members, "Number of simulated member clusters, member1 to memberN. By default the same as in the last start. While Karmada runs, a greater number adds members")
+	flags.IntVar(&o.PullMembers, pullMembersFlag, o.PullMembers, "Number of members in pull mode, which are served by an agent. Requires --members. By default every third: member3, member6 and so on")
 	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, fmt.Sprintf("Number of simulated nodes of each member cluster. By default the same as in the last start, initially %d", standalone.DefaultNodeOptions().Count))
 	flags.BoolVar(&join, "join", true, "Register the member clusters. With false you register them with karmadactl join. By default the same as in the last start")
-	flags.StringSliceVar(&o.Components, "components", o.Components,
+	flags.StringSliceVar(&o.Components, componentsFlag, o.Components,
 		"Components of Karmada to run: * is all, x is the component x, -x excludes x, an empty value is none. All components: "+strings.Join(components.SelectableNames(), ", "))
 	o.Gates.AddFlag(flags)
-	flags.StringArrayVar(&o.ExtraConfig, "extra-config", nil,
+	flags.StringArrayVar(&o.ExtraConfig, extraConfigFlag, nil,
 		"Flag of a component, as COMPONENT.FLAG=VALUE. May be repeated. Components: "+strings.Join(components.ConfigurableNames(), ", ")+"; their --help lists the flags")
 	addLifetimeFlag(flags, &o.CertificateLifetime)
-	flags.StringVar(&o.AuditLog, "audit-log", "", "Write an audit log of the API server of the control plane to this file, without request bodies. Without a value: "+auditLogDefault)
-	flags.Lookup("audit-log").NoOptDefVal = auditLogDefault
+	flags.StringVar(&o.AuditLog, auditLogFlag, "", "Write an audit log of the API server of the control plane to this file, without request bodies. Without a value: "+auditLogDefault)
+	flags.Lookup(auditLogFlag).NoOptDefVal = auditLogDefault
+	flags.BoolVar(&o.Failover, failoverFlag, o.Failover, "Let NoExecute taints of clusters evict workloads: sets the feature gate Failover, and the flags enable-no-execute-taint-eviction of karmada-controller-manager and allow-no-execute-taint-policy of karmada-webhook")
 	flags.BoolVar(&runPrograms, memberProgramsFlag, true, "Run Pods of Karmada's images in members, such as agents, as processes of this machine. By default enabled if --bind-address is a loopback address and the kernel can confine the processes to their files. Setting the flag enables them in any case")
 	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and continue in the background")
-	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "Address on which the API server listens. With an address other than loopback, other machines can connect")
+	flags.StringVar(&o.BindAddress, bindAddressFlag, o.BindAddress, "Address on which the API server listens. With an address other than loopback, other machines can connect")
 	return cmd
+}
+
+// complete resolves paths, adopts the settings of the last start, and validates the options. It
+// returns the adopted settings as flags.
+func (o *Options) complete(isSet func(flag string) bool) (kept []string, err error) {
+	dir, err := parseDataDir(o.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	o.DataDir = dir.path
+	state, err := dir.readState()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.restoreSettings(state.Settings, isSet); err != nil {
+		return nil, err
+	}
+	if o.AuditLog, err = resolveAuditLog(dir, o.AuditLog); err != nil {
+		return nil, err
+	}
+	return state.Settings.flags(isSet), o.validate(isSet)
+}
+
+// changeOfRunning returns the change that a start with --members makes to an installation that runs
+// already, or nil if none runs. Other flags cannot change while it runs.
+func (o *Options) changeOfRunning(ctx context.Context, flags *pflag.FlagSet) (*memberChange, error) {
+	dir := dataDir{o.DataDir}
+	pid, err := dir.runningProcess(ctx)
+	if err != nil || pid == 0 || !flags.Changed(membersFlag) {
+		return nil, err
+	}
+	var others []string
+	flags.Visit(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"data-dir", membersFlag, pullMembersFlag, "detach"}, flag.Name) {
+			others = append(others, "--"+flag.Name)
+		}
+	})
+	if len(others) > 0 {
+		return nil, NewUsageError(fmt.Errorf("%s cannot change while process %d runs: stop it first with `%s`, or set --%s alone to add members", strings.Join(others, ", "), pid, dir.stopCommand(), membersFlag))
+	}
+	return &memberChange{Members: &o.Members, PullMembers: o.PullMembers}, nil
 }
 
 const maxMembers = 20
 
+// Names of flags of `karmada up`.
+const (
+	membersFlag     = "members"
+	pullMembersFlag = "pull-members"
+)
+
 func (o Options) validate(isSet func(flag string) bool) error {
-	membersGiven := isSet("members")
+	membersGiven := isSet(membersFlag)
 	if membersGiven && (o.Members < 0 || o.Members > maxMembers) {
 		return NewUsageError(fmt.Errorf("--members %d: must be between 0 and %d", o.Members, maxMembers))
 	}
-	if isSet("pull-members") && (!membersGiven || o.PullMembers < 0 || o.PullMembers > o.Members) {
+	if isSet(pullMembersFlag) && (!membersGiven || o.PullMembers < 0 || o.PullMembers > o.Members) {
 		return NewUsageError(fmt.Errorf("--pull-members %d: must be between 0 and the value of --members, which is required", o.PullMembers))
 	}
 	if isSet("nodes-per-member") && o.NodesPerMember < 1 {
@@ -224,53 +284,6 @@ func silenceLibraries() { redirectLogs(io.Discard) }
 // is still printed on the terminal.
 func captureOutput(file *os.File) {
 	os.Stdout, os.Stderr = file, file
-}
-
-func memberCommand() *cobra.Command {
-	o := memberOptions{Nodes: standalone.DefaultNodeOptions()}
-	cmd := &cobra.Command{
-		Use:   "member",
-		Short: "Run one simulated member cluster; started by `karmada up`",
-		Long:  "Run one simulated member cluster until the standard input is closed. `karmada up --members N` starts N of them.",
-		Args:  NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Name == "" || o.Dir == "" {
-				return NewUsageError(errors.New("--name and --data-dir are required: `karmada up --members N` sets both"))
-			}
-			if o.Nodes.Count < 0 {
-				return NewUsageError(fmt.Errorf("--nodes %d: must be 0 or more", o.Nodes.Count))
-			}
-			if o.CertificateLifetime < minLifetime {
-				return NewUsageError(fmt.Errorf("--certificate-lifetime %s: must be at least %s", o.CertificateLifetime, minLifetime))
-			}
-			ctx, cancel := withStopSignals(cmd.Context())
-			defer cancel()
-			redirectLogs(os.Stderr)
-			if file := parentEvents(); file != nil {
-				defer func() { _ = file.Close() }()
-				return runMember(ctx, o, file)
-			}
-			return runMember(ctx, o, io.Discard)
-		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
-}
-
-// addFlags adds the flags that newMemberProcess passes to the child process.
-func (m *memberOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&m.Name, "name", "", "Name of the cluster")
-	flags.StringVar(&m.Dir, "data-dir", "", "Directory of all data of the cluster")
-	flags.IntVar(&m.Port, "port", 0, "Port of the API server. 0 selects a free port")
-	flags.IntVar(&m.Nodes.Count, "nodes", m.Nodes.Count, "Number of simulated nodes")
-	flags.StringVar(&m.Nodes.Region, "region", "", "Region label of the nodes")
-	flags.StringSliceVar(&m.Nodes.Zones, "zones", nil, "Zone labels of the nodes, assigned round-robin")
-	flags.StringVar(&m.ProgramsDisabled, "programs-off", "", "Do not run Pods as processes of this machine, and report this reason")
-	flags.BoolVar(&m.AllowUnconfined, "programs-unconfined", false, "Run Pods as processes even if the kernel cannot confine them to their files")
-	flags.IntVar(&m.EstimatorPort, "estimator-port", 0, "Port on which the member serves estimates of its free capacity. 0 selects a free port")
-	flags.StringVar(&m.EstimatorsDir, "estimators-dir", "", "Directory with the certificates of estimators. Without it, the member serves no estimates")
-	flags.StringVar(&m.FeatureGates, "feature-gates", "", "Feature gates of the estimator, as given to karmada up")
-	addLifetimeFlag(flags, &m.CertificateLifetime)
 }
 
 // addLifetimeFlag adds a hidden flag for tests of certificate renewal. Users do not need it,

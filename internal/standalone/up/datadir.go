@@ -33,6 +33,7 @@ func (d dataDir) karmadaKubeconfig() string    { return filepath.Join(d.path, "k
 func (d dataDir) membersKubeconfig() string    { return filepath.Join(d.path, "members.config") }
 func (d dataDir) estimatorsDir() string        { return filepath.Join(d.path, "estimators") }
 func (d dataDir) logsDir() string              { return filepath.Join(d.path, "logs") }
+func (d dataDir) changesTokenFile() string     { return filepath.Join(d.path, "changes.token") }
 func (d dataDir) auditDir() string             { return filepath.Join(d.path, "audit") }
 
 // dataDirOfMember returns the data directory that contains the directory of a member.
@@ -146,7 +147,7 @@ func (d dataDir) restrictAccess() error {
 func (d dataDir) contents() ([]string, error) {
 	replaced, err := d.replacedControlPlanes()
 	return append(replaced,
-		d.restoreStagingDir(), d.membersDir(), d.controlPlaneDir(), d.estimatorsDir(), d.logsDir(), d.auditDir(), d.karmadaKubeconfig(), d.membersKubeconfig(), d.processesFile(), d.lockFile(), d.stateFile()), err
+		d.restoreStagingDir(), d.membersDir(), d.controlPlaneDir(), d.estimatorsDir(), d.logsDir(), d.auditDir(), d.karmadaKubeconfig(), d.membersKubeconfig(), d.processesFile(), d.changesTokenFile(), filepath.Join(d.path, changesSocket), d.lockFile(), d.stateFile()), err
 }
 
 // foreignFile returns the name of a file that no start of Karmada creates. The result is empty if

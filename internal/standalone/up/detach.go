@@ -58,17 +58,13 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 
 func (o Options) arguments() []string {
 	args := []string{
-		"up", "--data-dir", o.DataDir, "--bind-address", o.BindAddress,
-		"--components=" + strings.Join(o.Components, ","),
+		"up", "--data-dir", o.DataDir, "--" + bindAddressFlag, o.BindAddress,
+		"--" + componentsFlag + "=" + strings.Join(o.Components, ","),
+		"--" + gatesFlag + "=" + o.Gates.Given(), "--" + auditLogFlag + "=" + o.AuditLog, "--" + failoverFlag + "=" + strconv.FormatBool(o.Failover),
 	}
-	if gateFlags := o.Gates.Given(); gateFlags != "" {
-		args = append(args, "--feature-gates="+gateFlags)
-	}
-	for _, entry := range o.ExtraConfig {
-		args = append(args, "--extra-config="+entry)
-	}
-	if o.AuditLog != "" {
-		args = append(args, "--audit-log="+o.AuditLog)
+	// All settings are passed, because settings that are not passed would be those of the last start.
+	for _, entry := range append([]string{""}, o.ExtraConfig...) {
+		args = append(args, "--"+extraConfigFlag+"="+entry)
 	}
 	if o.MemberPrograms != nil {
 		args = append(args, "--member-programs="+strconv.FormatBool(*o.MemberPrograms))

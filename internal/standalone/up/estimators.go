@@ -53,22 +53,38 @@ func estimatorPortNames(members []string) []string {
 
 // ensureEstimatorCertificates issues the certificates of the estimators of members, and of their
 // client.
-func (d dataDir) ensureEstimatorCertificates(members []string, lifetime time.Duration) ([]pki.Renewable, error) {
-	authority, err := pki.Dir{Path: d.estimatorsDir()}.EnsureAuthority(estimatorCA, "karmada-estimators")
+func (d dataDir) ensureEstimatorCertificates(members []string, lifetime time.Duration) error {
+	authority, err := d.estimatorAuthority()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	certificates := []pki.Renewable{
+	certificates := sharedCertificates(authority, lifetime)
+	for _, member := range members {
+		certificates = append(certificates, memberCertificate(authority, member, lifetime))
+	}
+	_, err = pki.EnsureAll(certificates)
+	return err
+}
+
+// estimatorAuthority returns the authority of the certificates of estimators and of their client.
+func (d dataDir) estimatorAuthority() (*pki.Authority, error) {
+	return pki.Dir{Path: d.estimatorsDir()}.EnsureAuthority(estimatorCA, "karmada-estimators")
+}
+
+// sharedCertificates returns the certificates that all members share: of the client of estimators,
+// and of the estimators that karmadactl addons installs.
+func sharedCertificates(authority *pki.Authority, lifetime time.Duration) []pki.Renewable {
+	return []pki.Renewable{
 		{Authority: authority, Name: estimatorClientCert, Leaf: pki.Leaf{
 			CommonName: programs.Scheduler, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, Lifetime: lifetime,
 		}},
 		estimatorServer(authority, estimatorAddonCert, "*", lifetime),
 	}
-	for _, member := range members {
-		certificates = append(certificates, estimatorServer(authority, estimatorServerCert(member), clusterv1alpha1.EstimatorPrefix+member, lifetime, standalone.Loopback))
-	}
-	_, err = pki.EnsureAll(certificates)
-	return certificates, err
+}
+
+// memberCertificate returns the certificate of the estimator of a member.
+func memberCertificate(authority *pki.Authority, member string, lifetime time.Duration) pki.Renewable {
+	return estimatorServer(authority, estimatorServerCert(member), clusterv1alpha1.EstimatorPrefix+member, lifetime, standalone.Loopback)
 }
 
 // estimatorServer returns a certificate for the estimators behind a Service of the control plane.
@@ -79,15 +95,36 @@ func estimatorServer(authority *pki.Authority, name, service string, lifetime ti
 	}}
 }
 
-// maintainEstimatorCertificates renews the certificates of estimators until ctx ends, and keeps the
-// Secret of publishCertificate current.
+// maintainEstimatorCertificates renews the certificates that estimators share until ctx ends, and
+// keeps the Secret of publishCertificate current.
 func (i *installation) maintainEstimatorCertificates(ctx context.Context, karmada *rest.Config) {
-	pki.RenewAll(ctx, i.estimatorCertificates, func(err error) error {
+	authority, err := i.dir.estimatorAuthority()
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Reading the authority of estimators", "directory", i.dir.estimatorsDir())
+		return
+	}
+	i.dir.renewEstimatorCertificates(ctx, sharedCertificates(authority, i.options.CertificateLifetime), func() error { return i.dir.publishCertificate(ctx, karmada) })
+}
+
+// maintainMemberCertificate renews the certificate of the estimator of a member until ctx ends.
+func (d dataDir) maintainMemberCertificate(ctx context.Context, member string, lifetime time.Duration) {
+	authority, err := d.estimatorAuthority()
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Reading the authority of estimators", "directory", d.estimatorsDir())
+		return
+	}
+	d.renewEstimatorCertificates(ctx, []pki.Renewable{memberCertificate(authority, member, lifetime)}, func() error { return nil })
+}
+
+// renewEstimatorCertificates renews certificates until ctx ends. It calls renewed after each check
+// without an error.
+func (d dataDir) renewEstimatorCertificates(ctx context.Context, certificates []pki.Renewable, renewed func() error) {
+	pki.RenewAll(ctx, certificates, func(err error) error {
 		if err == nil {
-			err = i.dir.publishCertificate(ctx, karmada)
+			err = renewed()
 		}
 		if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Renewing the certificates of estimators", "directory", i.dir.estimatorsDir())
+			klog.FromContext(ctx).Error(err, "Renewing the certificates of estimators", "directory", d.estimatorsDir())
 		}
 		return err
 	})
@@ -136,7 +173,8 @@ func (d dataDir) estimatorClientConfig() []string {
 
 // publishEstimators writes the Services with the addresses of the estimators of members, and deletes
 // the Services of members that do not run.
-func (i *installation) publishEstimators(ctx context.Context, karmada *rest.Config) error {
+func (i *installation) publishEstimators(ctx context.Context, progress *progressReporter) error {
+	karmada := i.control.Config()
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: scheme.Scheme})
@@ -153,7 +191,7 @@ func (i *installation) publishEstimators(ctx context.Context, karmada *rest.Conf
 	}
 	plan := planEstimatorServices(i.state, clusters, existing.Items)
 	for _, name := range plan.foreign {
-		i.progress.report(event{Text: fmt.Sprintf("Service %s in namespace %s is not of karmada up, and stays: the scheduler uses the estimator at its address", name, clusterv1alpha1.NamespaceKarmadaSystem)})
+		progress.report(event{Text: fmt.Sprintf("Service %s in namespace %s is not of karmada up, and stays: the scheduler uses the estimator at its address", name, clusterv1alpha1.NamespaceKarmadaSystem)})
 	}
 	applier := newApplier(karmadaClient)
 	if _, err := applier.Apply(ctx, plan.write...); err != nil {

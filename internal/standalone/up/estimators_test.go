@@ -70,7 +70,7 @@ func TestPlanEstimatorServices(t *testing.T) {
 
 func TestEstimatorCertificatesHaveOneUse(t *testing.T) {
 	dir := dataDir{t.TempDir()}
-	if _, err := dir.ensureEstimatorCertificates([]string{"member1", "member2"}, pki.DefaultLeafLifetime); err != nil {
+	if err := dir.ensureEstimatorCertificates([]string{"member1", "member2"}, pki.DefaultLeafLifetime); err != nil {
 		t.Fatal(err)
 	}
 	certs, roots := pki.Dir{Path: dir.estimatorsDir()}, x509.NewCertPool()

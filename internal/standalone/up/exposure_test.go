@@ -83,7 +83,7 @@ func TestDataDirIsRestrictedToOwner(t *testing.T) {
 }
 
 func TestPullMembersWithoutPrograms(t *testing.T) {
-	three := memberNames(3)
+	three := newMembers(3)
 	open := Options{BindAddress: "10.0.0.5", Members: 3, PullMembers: -1}
 	tests := map[string]struct {
 		before     storedState
@@ -137,21 +137,21 @@ func TestMemberProcessGetsProgramOptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := &installation{
 				options: Options{MemberPrograms: test.flag, CertificateLifetime: time.Hour}, dir: dataDir{"/data"}, programsDisabled: test.disabled,
-				state: storedState{Members: memberNames(1), Ports: map[string]int{"member1": 7001}, NodesPerMember: 3},
+				state: storedState{Members: newMembers(1), Ports: map[string]int{"member1": 7001}, Regions: map[string]string{"member1": "east"}, NodesPerMember: 3},
 			}
-			child := i.newSupervisor(0, "member1")
+			child := i.newSupervisor("member1")
 			args := child.newCommand().Args
-			if len(args) < 2 || args[1] != memberCommand().Name() {
+			if len(args) < 3 || args[1] != memberCommand().Name() || args[2] != memberRun {
 				t.Fatalf("the process of the member runs %q", args)
 			}
 			var parsed memberOptions
 			flags := pflag.NewFlagSet("member", pflag.ContinueOnError)
 			parsed.addFlags(flags)
-			if err := flags.Parse(args[2:]); err != nil {
+			if err := flags.Parse(args[3:]); err != nil {
 				t.Fatal(err)
 			}
 			want := child.options
-			want.Nodes.Count, want.Nodes.Region, want.Nodes.Zones = 3, topologyForIndex(0).Region, topologyForIndex(0).Zones
+			want.Nodes.Count, want.Nodes.Region, want.Nodes.Zones = 3, "east", []string{"east-1", "east-2"}
 			if diff := cmp.Diff(want, parsed); diff != "" {
 				t.Errorf("options of the member's process (-want +got):\n%s", diff)
 			}

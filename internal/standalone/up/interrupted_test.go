@@ -151,9 +151,9 @@ func TestForeignObjectsAreNotDeleted(t *testing.T) {
 
 func TestForeignAgentDoesNotBlockStart(t *testing.T) {
 	var messages []string
-	i := &installation{state: storedState{Members: memberNames(3)}, progress: newProgress(func(e event) { messages = append(messages, e.Text) })}
+	i, progress := &installation{}, newProgress(func(e event) { messages = append(messages, e.Text) })
 	foreign := &pull.PreflightError{Findings: []error{errors.New("Deployment karmada-system/karmada-agent exists")}, Member: "member3"}
-	got, err := i.joinedClusters([]error{nil, nil, fmt.Errorf("registering: %w", foreign)})
+	got, err := i.joinedClusters(newMembers(3), []error{nil, nil, fmt.Errorf("registering: %w", foreign)}, progress)
 	if diff := cmp.Diff([]string{"member1", "member2"}, got); diff != "" || err != nil {
 		t.Errorf("members to wait for (-want +got), %v:\n%s", err, diff)
 	}
@@ -161,13 +161,13 @@ func TestForeignAgentDoesNotBlockStart(t *testing.T) {
 		t.Errorf("the events have text %q", text)
 	}
 	broken := errors.New("broken")
-	if _, err := i.joinedClusters([]error{nil, broken, nil}); !errors.Is(err, broken) {
+	if _, err := i.joinedClusters(newMembers(3), []error{nil, broken, nil}, progress); !errors.Is(err, broken) {
 		t.Errorf("joining failed with %v, want %v", err, broken)
 	}
 }
 
 func TestRegistrationTokenIsStored(t *testing.T) {
-	i := &installation{dir: dataDir{t.TempDir()}, state: storedState{Members: memberNames(3)}}
+	i := &installation{dir: dataDir{t.TempDir()}, state: storedState{Members: newMembers(3)}}
 	id, err := i.recordRegistration("member3")
 	if err != nil {
 		t.Fatal(err)
@@ -284,16 +284,16 @@ func (a authority) issue(t *testing.T, user string) []byte {
 }
 
 func TestMemberKeepsRegisteredName(t *testing.T) {
-	i := &installation{progress: newProgress(func(event) {}), state: storedState{Members: memberNames(2)}}
+	i, progress := &installation{}, newProgress(func(event) {})
 	by := func(name, id string) error {
 		cluster := clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{ID: id}}
 		return &registration.RegisteredError{Name: "member2", ID: "id 2", Existing: cluster}
 	}
-	got, err := i.joinedClusters([]error{nil, fmt.Errorf("joining: %w", by("edge", "id 2"))})
+	got, err := i.joinedClusters(newMembers(2), []error{nil, fmt.Errorf("joining: %w", by("edge", "id 2"))}, progress)
 	if diff := cmp.Diff([]string{"member1", "edge"}, got); diff != "" || err != nil {
 		t.Errorf("Clusters to wait for: %v (-want +got):\n%s", err, diff)
 	}
-	if _, err := i.joinedClusters([]error{nil, by("member2", "another id")}); err == nil {
+	if _, err := i.joinedClusters(newMembers(2), []error{nil, by("member2", "another id")}, progress); err == nil {
 		t.Error("another cluster of the same name is accepted as the member")
 	}
 }

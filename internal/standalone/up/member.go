@@ -133,6 +133,14 @@ func awaitFailure(ctx context.Context, cluster *standalone.Cluster) error {
 // memberSupervisor runs the child process of a member cluster and restarts it.
 type memberSupervisor struct {
 	options memberOptions
+	// ready receives one value: the error of the start, or nil. ended is closed when the process has
+	// ended for good.
+	ready chan error
+	ended chan struct{}
+	// stop ends the process.
+	stop context.CancelFunc
+	// maintain runs beside the process until its context ends.
+	maintain func(context.Context)
 	// onStarted is called after each start of the process.
 	onStarted  func()
 	newCommand func() *exec.Cmd
@@ -149,6 +157,18 @@ const (
 	memberDirTimeout  = 20 * time.Second
 	memberNiceness    = 10
 )
+
+// start runs the process in goroutines of a group, until ctx ends or stop is called.
+func (m *memberSupervisor) start(ctx context.Context, group *sync.WaitGroup) {
+	ctx, m.stop = context.WithCancel(ctx)
+	group.Go(func() {
+		defer close(m.ended)
+		var maintaining sync.WaitGroup
+		maintaining.Go(func() { m.maintain(ctx) })
+		m.run(ctx, func(err error) { m.ready <- err })
+		maintaining.Wait()
+	})
+}
 
 // run restarts the child process whenever it ends, until ctx ends. It calls ready once: when the
 // cluster serves for the first time, or when the cluster cannot be started.

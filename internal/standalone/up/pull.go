@@ -16,7 +16,6 @@ import (
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 	"karmada.io/karmada/internal/registration/pull"
-	"karmada.io/karmada/internal/standalone/controlplane"
 	"karmada.io/karmada/internal/standalone/processnode"
 )
 
@@ -76,7 +75,7 @@ func (i *installation) isPullMember(name string) bool {
 
 // registerMember does the same as `karmadactl token create` and `karmadactl register`. It
 // continues a registration that an earlier start or a restart of the member interrupted.
-func (i *installation) registerMember(ctx context.Context, control *controlplane.ControlPlane, name string, location topology) error {
+func (i *installation) registerMember(ctx context.Context, name string, location topology) error {
 	member, err := i.memberConfig(name)
 	if err != nil {
 		return err
@@ -84,32 +83,32 @@ func (i *installation) registerMember(ctx context.Context, control *controlplane
 	return retryUnavailable(ctx, func() error {
 		token := i.registrationToken(name)
 		if token != "" {
-			return i.resumeRegistration(ctx, control, name, location, member, token)
+			return i.resumeRegistration(ctx, name, location, member, token)
 		}
 		if token, err = i.recordRegistration(name); err != nil {
 			return err
 		}
-		return i.registerWithToken(ctx, control, name, location, member, token)
+		return i.registerWithToken(ctx, name, location, member, token)
 	})
 }
 
-func (i *installation) resumeRegistration(ctx context.Context, control *controlplane.ControlPlane, name string, location topology, member *rest.Config, token string) error {
+func (i *installation) resumeRegistration(ctx context.Context, name string, location topology, member *rest.Config, token string) error {
 	for lastTry := false; ; lastTry = true {
-		installed, err := resumeInterrupted(ctx, interruptedRegistration{cluster: name, token: token, ca: control.CA().Cert}, control.Config(), member)
+		installed, err := resumeInterrupted(ctx, interruptedRegistration{cluster: name, token: token, ca: i.control.CA().Cert}, i.control.Config(), member)
 		if err != nil || installed {
 			return err
 		}
 		// A pending request may have been approved during its deletion, so the second try may find
 		// new objects.
-		if err = i.registerWithToken(ctx, control, name, location, member, token); err == nil || lastTry || ctx.Err() != nil {
+		if err = i.registerWithToken(ctx, name, location, member, token); err == nil || lastTry || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
 // registerWithToken registers a member with a bootstrap token, and then deletes the token.
-func (i *installation) registerWithToken(ctx context.Context, control *controlplane.ControlPlane, name string, location topology, member *rest.Config, id string) (err error) {
-	karmada := control.Config()
+func (i *installation) registerWithToken(ctx context.Context, name string, location topology, member *rest.Config, id string) (err error) {
+	karmada := i.control.Config()
 	token, err := newToken()
 	if err != nil {
 		return err
@@ -126,8 +125,8 @@ func (i *installation) registerWithToken(ctx context.Context, control *controlpl
 		}
 	}()
 	return pull.Register{
-		Endpoint: strings.TrimPrefix(control.Server(), "https://"), Name: name,
-		Token: token.String(), CAHashes: []string{bootstraptoken.NewPin(control.CA().Cert).String()},
+		Endpoint: strings.TrimPrefix(i.control.Server(), "https://"), Name: name,
+		Token: token.String(), CAHashes: []string{bootstraptoken.NewPin(i.control.CA().Cert).String()},
 		Provider: simulatedProvider, Region: location.Region, Zones: location.Zones,
 		CertRotation: true, Timeout: readyTimeout, Member: member,
 		Log: func(format string, args ...any) {
@@ -179,25 +178,33 @@ func (i *installation) clearRegistrations() error {
 	return i.dir.writeState(i.state)
 }
 
-// joinedClusters returns the Clusters to wait for. If a member is registered under another name,
-// joinedClusters reports this and returns that name. If a member has an agent of another
-// installation, joinedClusters reports this, and the member is not changed.
-func (i *installation) joinedClusters(errs []error) (members []string, err error) {
+// storeState writes the state to the data directory.
+func (i *installation) storeState() error {
+	i.stateMu.Lock()
+	defer i.stateMu.Unlock()
+	return i.dir.writeState(i.state)
+}
+
+// joinedClusters returns the Clusters to wait for. errs are the results of the registrations of
+// members. If a member is registered under another name, joinedClusters reports this and returns
+// that name. If a member has an agent of another installation, joinedClusters reports this, and the
+// member is not changed.
+func (i *installation) joinedClusters(members []string, errs []error, progress *progressReporter) (joined []string, err error) {
 	var joinErrs []error
-	for n, name := range i.state.Members {
+	for n, name := range members {
 		if preflight := (*pull.PreflightError)(nil); errors.As(errs[n], &preflight) {
-			i.progress.report(event{Text: fmt.Sprintf("%s is not registered: %v", name, preflight)})
+			progress.report(event{Text: fmt.Sprintf("%s is not registered: %v", name, preflight)})
 			continue
 		}
 		if registered := (*registration.RegisteredError)(nil); errors.As(errs[n], &registered) && registered.Existing.Name != name && registered.Existing.Spec.ID == registered.ID {
-			i.progress.report(event{Text: fmt.Sprintf("%s stays registered as Cluster %s", name, registered.Existing.Name)})
-			members = append(members, registered.Existing.Name)
+			progress.report(event{Text: fmt.Sprintf("%s stays registered as Cluster %s", name, registered.Existing.Name)})
+			joined = append(joined, registered.Existing.Name)
 			continue
 		}
 		if !slices.Contains(i.idleMembers, name) {
-			members = append(members, name)
+			joined = append(joined, name)
 		}
 		joinErrs = append(joinErrs, errs[n])
 	}
-	return members, errors.Join(joinErrs...)
+	return joined, errors.Join(joinErrs...)
 }

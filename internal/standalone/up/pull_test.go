@@ -27,7 +27,7 @@ func TestChoosePullMembers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := choosePullMembers(memberNames(test.members), test.count)
+			got := choosePullMembers(newMembers(test.members), test.count)
 			if len(got) == 0 {
 				got = nil
 			}

@@ -25,8 +25,10 @@ type storedState struct {
 	NodesPerMember int `json:"nodesPerMember,omitempty"`
 	// SkipJoin means that the user registers the members.
 	SkipJoin bool `json:"unjoined,omitempty"`
-	// Excluded are the components of Karmada that the last start did not run.
-	Excluded []string `json:"excluded,omitempty"`
+	// Regions are the regions of the members. A member that is not started keeps its region.
+	Regions map[string]string `json:"regions,omitempty"`
+	// Settings are the flags of the last start that apply to the next start.
+	Settings storedSettings `json:"settings,omitzero"`
 	// Kubernetes is the version, such as 1.36, of the API servers that last wrote the data.
 	Kubernetes string `json:"kubernetes,omitempty"`
 }

@@ -18,8 +18,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/console"
 	domain "karmada.io/karmada/internal/domain/cluster"
-	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/standalone/controlplane"
+	"karmada.io/karmada/internal/standalone/processmetrics"
 )
 
 const statusTimeout = 10 * time.Second
@@ -67,6 +68,10 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 		return fmt.Errorf("printing: %w", err)
 	}
 	if format.IsTable() {
+		if len(found.Settings) > 0 {
+			fmt.Fprintf(advice, "\nStarted with: %s\n", strings.Join(found.Settings, " "))
+		}
+		fmt.Fprint(advice, found.metricsAdvice())
 		if len(found.Excluded) > 0 {
 			fmt.Fprintf(advice, "\nKarmada does not run these components here: %s\nRun each of them with --kubeconfig %s\n", strings.Join(found.Excluded, " "), found.Kubeconfig)
 		}
@@ -107,8 +112,12 @@ func readStatus(ctx context.Context, dir dataDir) (status, error) {
 	if err != nil {
 		return status{}, err
 	}
-	found := status{DataDir: dir.path, Kubeconfig: dir.karmadaKubeconfig(), Hosted: selectedComponents(state.Excluded), Excluded: state.Excluded}
-	self := statusRow{Kind: kindControlPlane, Name: "karmada", State: readHealth(ctx, client), Address: karmada.Host, Process: &pid, Log: dir.logFile("karmada")}
+	found := status{
+		DataDir: dir.path, Kubeconfig: dir.karmadaKubeconfig(), Settings: state.Settings.flags(isNoFlag),
+		Hosted: state.Settings.hostedComponents(), Excluded: state.Settings.excludedComponents(),
+	}
+	self := statusRow{Kind: kindControlPlane, Name: "karmada", State: readHealth(ctx, client), Address: karmada.Host}
+	self.setProcess(memberProcess{name: controlplane.APIServer, pid: pid, log: dir.logFile("karmada")})
 	if e, _, err := readEpoch(ctx, client); err == nil && e.NeedsConfirmation() {
 		found.Restored = e.DescribeOrigin()
 		self.State += ", " + found.Restored + ", not confirmed"
@@ -123,11 +132,6 @@ type memberProcess struct {
 	name, address string
 	pid           int
 	log           string
-}
-
-// selectedComponents returns the components of Karmada without the excluded ones.
-func selectedComponents(excluded []string) []string {
-	return slices.DeleteFunc(components.SelectableNames(), func(name string) bool { return slices.Contains(excluded, name) })
 }
 
 // memberProcesses returns the simulated members of the installation with the given state.
@@ -159,6 +163,9 @@ type status struct {
 	// Restored describes the restored backup until a user confirms the restore. Until then, no
 	// objects are deleted in member clusters.
 	Restored string `json:"restored,omitempty"`
+	// Settings are the flags of karmada up that differ from their defaults. They also apply to later
+	// starts.
+	Settings []string `json:"settings,omitempty"`
 	// Hosted are the components of Karmada that the process of the control plane runs. Excluded are
 	// the components that the option --components excludes.
 	Hosted     []string    `json:"hosted,omitempty"`
@@ -177,6 +184,25 @@ type statusRow struct {
 	// no process.
 	Process *int   `json:"process,omitempty"`
 	Log     string `json:"log,omitempty"`
+	// Metrics is the address at which the process serves all its metrics, to clients that may get the
+	// path /metrics of its API server.
+	Metrics string `json:"metrics,omitempty"`
+	// context is the context of a component with a process in its kubeconfig.
+	context string
+}
+
+// processEnded is the state of a component without a process, whatever its Cluster reports.
+const processEnded = "No process"
+
+// setProcess sets the process of a component. Its Cluster may still be Ready, because the control
+// plane has not noticed yet that the process has ended.
+func (s *statusRow) setProcess(process memberProcess) {
+	s.Process, s.Log, s.context = &process.pid, process.log, process.name
+	if process.pid == 0 {
+		s.State = processEnded
+		return
+	}
+	s.Metrics = s.Address + processmetrics.Path
 }
 
 // displayName returns the value of the column COMPONENT.
@@ -189,16 +215,16 @@ func (s statusRow) displayName() string {
 	case s.Process == nil:
 		return title
 	case *s.Process == 0:
-		return title + " (no process)"
+		return title
 	}
 	return fmt.Sprintf("%s (process %d)", title, *s.Process)
 }
 
 // output returns the status for all output formats.
 func (s status) output() console.Output {
-	output := console.Output{Header: []string{"COMPONENT", "STATE", "ADDRESS", "LOG"}, NarrowColumns: 3, ColumnGap: 3, Object: s}
+	output := console.Output{Header: []string{"COMPONENT", "STATE", "ADDRESS", "LOG", "METRICS"}, NarrowColumns: 3, ColumnGap: 3, Object: s}
 	for _, row := range s.Components {
-		output.Rows = append(output.Rows, []string{row.displayName(), row.State, row.Address, cmp.Or(row.Log, "<none>")})
+		output.Rows = append(output.Rows, []string{row.displayName(), row.State, row.Address, cmp.Or(row.Log, "<none>"), cmp.Or(row.Metrics, "<none>")})
 		output.Names = append(output.Names, strings.ToLower(row.Kind)+"/"+row.Name)
 	}
 	return output
@@ -218,7 +244,7 @@ func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []member
 		}
 		if n := slices.IndexFunc(members, func(m memberProcess) bool { return m.address == cluster.Spec.APIEndpoint }); n >= 0 {
 			joined[members[n].name] = true
-			row.Process, row.Log = &members[n].pid, members[n].log
+			row.setProcess(members[n])
 		}
 		rows = append(rows, row)
 	}
@@ -231,10 +257,25 @@ func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []member
 		if !known {
 			state = "Unknown"
 		}
-		rows = append(rows, statusRow{Kind: kindMember, Name: member.name, State: state, Address: member.address, Process: &member.pid, Log: member.log})
+		row := statusRow{Kind: kindMember, Name: member.name, State: state, Address: member.address}
+		row.setProcess(*member)
+		rows = append(rows, row)
 	}
 	return rows
 }
+
+// metricsAdvice describes how to read the metrics of each process.
+func (s status) metricsAdvice() string {
+	text := fmt.Sprintf("\nMetrics of the control plane: kubectl --kubeconfig %s get --raw %s\n", s.Kubeconfig, processmetrics.Path)
+	for _, row := range s.Components {
+		if row.Metrics != "" && row.Kind != kindControlPlane {
+			return text + fmt.Sprintf("Metrics of %s: kubectl --kubeconfig %[2]s --context %[1]s get --raw %[3]s\n", row.context, dataDir{s.DataDir}.membersKubeconfig(), processmetrics.Path)
+		}
+	}
+	return text
+}
+
+func isNoFlag(string) bool { return false }
 
 func readHealth(ctx context.Context, client kubernetes.Interface) string {
 	answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)

@@ -32,11 +32,28 @@ type topology struct {
 	Zones  []string
 }
 
-// topologyForIndex assigns regions round-robin, so that placements can select between regions.
-func topologyForIndex(index int) topology {
-	regions := []string{"east", "west", "north", "south"}
-	region := regions[index%len(regions)]
+// regions are the regions of members whose region the user has not set.
+var regions = []string{"east", "west", "north", "south"}
+
+func topologyOf(region string) topology {
 	return topology{Region: region, Zones: []string{region + "-1", region + "-2"}}
+}
+
+// assignRegions gives each member without a region one of the regions in turn, so that placements
+// can select between regions. The region of a member never changes.
+func (s *storedState) assignRegions() {
+	if s.Regions == nil {
+		s.Regions = map[string]string{}
+	}
+	for n, name := range s.Members {
+		if s.Regions[name] != "" {
+			continue
+		}
+		if number, err := strconv.Atoi(strings.TrimPrefix(name, memberPrefix)); err == nil && number > 0 {
+			n = number - 1
+		}
+		s.Regions[name] = regions[n%len(regions)]
+	}
 }
 
 // newMemberProcess returns the command of the child process for a member.
@@ -45,7 +62,7 @@ func newMemberProcess(o memberOptions, nodes int, location topology) *exec.Cmd {
 	if err != nil {
 		self = os.Args[0]
 	}
-	cmd := exec.Command(self, "member", "--name", o.Name, "--data-dir", o.Dir, "--port", strconv.Itoa(o.Port),
+	cmd := exec.Command(self, "member", memberRun, "--name", o.Name, "--data-dir", o.Dir, "--port", strconv.Itoa(o.Port),
 		"--nodes", strconv.Itoa(nodes), "--region", location.Region, "--zones", strings.Join(location.Zones, ","), "--certificate-lifetime", o.CertificateLifetime.String(),
 		"--estimator-port", strconv.Itoa(o.EstimatorPort), "--estimators-dir", o.EstimatorsDir, "--feature-gates", o.FeatureGates)
 	if o.ProgramsDisabled != "" {

@@ -11,12 +11,11 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/console"
-	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
 )
 
 func TestUpdateStateKeepsEarlierOptions(t *testing.T) {
-	no, yes := false, true
+	no, yes, none := false, true, ""
 	before := storedState{Members: []string{"member1", "member2"}, NodesPerMember: 5, SkipJoin: true, Kubernetes: "1.35"}
 	tests := map[string]struct {
 		before  storedState
@@ -30,14 +29,14 @@ func TestUpdateStateKeepsEarlierOptions(t *testing.T) {
 		"members are joined now":                    {before: before, options: Options{Members: -1, Join: &yes}, want: storedState{Members: before.Members, NodesPerMember: 5}},
 		"as many members as before":                 {before: before, options: Options{Members: 2}, want: storedState{Members: before.Members, NodesPerMember: 5, SkipJoin: true}},
 		"more nodes for the same members":           {before: before, options: Options{Members: -1, NodesPerMember: 7}, want: storedState{Members: before.Members, NodesPerMember: 7, SkipJoin: true}},
-		"all components, after a start without one": {before: storedState{Excluded: []string{programs.Scheduler}}, options: Options{Members: -1}, want: storedState{NodesPerMember: 3}},
+		"all components, after a start without one": {before: storedState{Settings: storedSettings{Components: &none}}, options: Options{Members: -1}, want: storedState{NodesPerMember: 3}},
 		"fewer members":                             {before: before, options: Options{Members: 1}, want: storedState{Members: []string{"member1"}, NodesPerMember: 5, SkipJoin: true}, message: "member2: not started"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var message []string
 			test.before.Members = append([]string(nil), test.before.Members...)
-			test.options.Components = []string{"*"}
+			test.options.Components, test.options.Failover = []string{"*"}, true
 			i := &installation{options: test.options, state: test.before, progress: newProgress(func(e event) { message = append(message, e.Text) })}
 			if err := i.updateState(); err != nil {
 				t.Fatal(err)
@@ -113,7 +112,7 @@ func TestStatusRows(t *testing.T) {
 	clusters := []clusterv1alpha1.Cluster{
 		cluster("east", "https://127.0.0.1:1", metav1.ConditionTrue),
 		cluster("far", "https://far:6443", metav1.ConditionTrue),
-		cluster("member2", "https://127.0.0.1:2", metav1.ConditionFalse),
+		cluster("member2", "https://127.0.0.1:2", metav1.ConditionTrue),
 	}
 	members := []memberProcess{
 		{name: "member1", address: "https://127.0.0.1:1", pid: 11},
@@ -128,12 +127,12 @@ func TestStatusRows(t *testing.T) {
 		"clusters and members": {clusters, true, [][]string{
 			{"cluster east (process 11)", "Ready", "https://127.0.0.1:1"},
 			{"cluster far", "Ready", "https://far:6443"},
-			{"cluster member2 (no process)", "NotReady", "https://127.0.0.1:2"},
+			{"cluster member2", "No process", "https://127.0.0.1:2"},
 			{"member3 (process 13)", "Not joined", "https://127.0.0.1:3"},
 		}},
 		"the control plane does not answer": {nil, false, [][]string{
 			{"member1 (process 11)", "Unknown", "https://127.0.0.1:1"},
-			{"member2 (no process)", "Unknown", "https://127.0.0.1:2"},
+			{"member2", "No process", "https://127.0.0.1:2"},
 			{"member3 (process 13)", "Unknown", "https://127.0.0.1:3"},
 		}},
 	}
@@ -174,23 +173,25 @@ func TestMemberReportsErrorEvent(t *testing.T) {
 }
 
 func TestStatusFormats(t *testing.T) {
-	running, ended := 11, 0
-	found := status{DataDir: "/data", Kubeconfig: "/data/k", Hosted: selectedComponents([]string{programs.Scheduler, programs.Descheduler}), Excluded: []string{programs.Scheduler, programs.Descheduler}, Components: []statusRow{
-		{Kind: kindControlPlane, Name: "karmada", State: "Ready", Address: "https://a", Process: &running, Log: "/data/logs/karmada.log"},
+	running, ended, selection := 11, 0, "*,-karmada-scheduler,-karmada-descheduler"
+	settings := storedSettings{Components: &selection}
+	found := status{DataDir: "/data", Kubeconfig: "/data/k", Settings: settings.flags(isNoFlag), Hosted: settings.hostedComponents(), Excluded: settings.excludedComponents(), Components: []statusRow{
+		{Kind: kindControlPlane, Name: "karmada", State: "Ready", Address: "https://a", Process: &running, Log: "/data/logs/karmada.log", Metrics: "https://a/metrics"},
 		{Kind: kindCluster, Name: "far", State: "NotReady", Address: "https://b"},
-		{Kind: kindMember, Name: "member3", State: "Not joined", Address: "https://c", Process: &ended, Log: "/data/logs/member3.log"},
+		{Kind: kindMember, Name: "member3", State: processEnded, Address: "https://c", Process: &ended, Log: "/data/logs/member3.log"},
 	}}
 	for name, want := range map[string]string{
 		console.Name: "controlplane/karmada\ncluster/far\nmember/member3\n",
 		console.Wide: "" +
-			"COMPONENT              STATE        ADDRESS     LOG\n" +
-			"karmada (process 11)   Ready        https://a   /data/logs/karmada.log\n" +
-			"cluster far            NotReady     https://b   <none>\n" +
-			"member3 (no process)   Not joined   https://c   /data/logs/member3.log\n",
+			"COMPONENT              STATE        ADDRESS     LOG                      METRICS\n" +
+			"karmada (process 11)   Ready        https://a   /data/logs/karmada.log   https://a/metrics\n" +
+			"cluster far            NotReady     https://b   <none>                   <none>\n" +
+			"member3                No process   https://c   /data/logs/member3.log   <none>\n",
 		console.YAML: `components:
 - address: https://a
   kind: ControlPlane
   log: /data/logs/karmada.log
+  metrics: https://a/metrics
   name: karmada
   process: 11
   state: Ready
@@ -203,7 +204,7 @@ func TestStatusFormats(t *testing.T) {
   log: /data/logs/member3.log
   name: member3
   process: 0
-  state: Not joined
+  state: No process
 dataDir: /data
 excluded:
 - karmada-scheduler
@@ -212,6 +213,8 @@ hosted:
 - karmada-controller-manager
 - karmada-search
 kubeconfig: /data/k
+settings:
+- --components=*,-karmada-scheduler,-karmada-descheduler
 `,
 	} {
 		format, out := console.Format(name), strings.Builder{}

@@ -39,9 +39,11 @@ func TestUsageErrors(t *testing.T) {
 		"a file with a kubeconfig":         {[]string{"restore", "x.tar.gz", "--kubeconfig", "y"}, "--kubeconfig can be used with --report and --confirm only"},
 		"two backup files":                 {[]string{"backup", "a", "b"}, `unexpected argument "b"`},
 		"down with an argument":            {[]string{"down", "member1"}, `unexpected argument "member1"`},
-		"a member without a name":          {[]string{"member"}, "--name and --data-dir are required"},
-		"a member with negative nodes":     {[]string{"member", "--name", "a", "--data-dir", "DIR", "--nodes", "-1"}, "--nodes -1: must be 0 or more"},
-		"certificates that expire at once": {[]string{"member", "--name", "a", "--data-dir", "DIR", "--certificate-lifetime", "1ms"}, "--certificate-lifetime 1ms: must be at least"},
+		"a member without a name":          {[]string{"member", "run"}, "--name and --data-dir are required"},
+		"a member with negative nodes":     {[]string{"member", "run", "--name", "a", "--data-dir", "DIR", "--nodes", "-1"}, "--nodes -1: must be 0 or more"},
+		"certificates that expire at once": {[]string{"member", "run", "--name", "a", "--data-dir", "DIR", "--certificate-lifetime", "1ms"}, "--certificate-lifetime 1ms: must be at least"},
+		"a removal of two members":         {[]string{"member", "remove", "a", "b"}, "found 2 arguments: set the name of one member"},
+		"an invalid name of a new member":  {[]string{"member", "add", "A_b"}, `cluster name "A_b"`},
 		"an unknown flag of a component":   {[]string{"up", "--extra-config", "karmada-scheduler.speed=1"}, "unknown flag: --speed"},
 	}
 	for name, test := range tests {

@@ -1,0 +1,263 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/registration/push"
+)
+
+// updateMembers decides which members exist, and in which mode each is registered.
+func (i *installation) updateMembers() (err error) {
+	if i.options.Members < 0 {
+		return nil
+	}
+	pulledBefore := i.state.PullMembers
+	var removed []string
+	i.state.Members, removed = resizeMembers(i.state.Members, i.options.Members)
+	if len(removed) > 0 {
+		i.progress.report(event{Text: fmt.Sprintf("%s: not started, because --members is %d; their data is kept, and their Clusters stay until `karmadactl unjoin` or `unregister`",
+			strings.Join(removed, ", "), i.options.Members)})
+	}
+	i.state.PullMembers, err = selectPullMembers(i.state.Members, i.options.PullMembers, i.programsDisabled, func(text string) { i.progress.report(event{Text: text}) })
+	if i.programsDisabled != nil {
+		// The mode of members that are registered in pull mode does not change.
+		i.state.PullMembers = slices.DeleteFunc(pulledBefore, func(name string) bool { return !slices.Contains(i.state.Members, name) })
+	}
+	return err
+}
+
+// memberPrefix and a number are the default name of a member.
+const memberPrefix = "member"
+
+// resizeMembers returns count members: the first ones of before, and as many new ones as needed,
+// whose names are the first of member1, member2 and so on that before does not contain. removed are
+// the other members of before.
+func resizeMembers(before []string, count int) (members, removed []string) {
+	if len(before) >= count {
+		return slices.Clone(before[:count]), before[count:]
+	}
+	members = slices.Clone(before)
+	for n := 1; len(members) < count; n++ {
+		if name := memberPrefix + strconv.Itoa(n); !slices.Contains(before, name) {
+			members = append(members, name)
+		}
+	}
+	return members, nil
+}
+
+// reportIdleMembers prints which agents do not run.
+func (i *installation) reportIdleMembers() {
+	if i.programsDisabled == nil || len(i.state.PullMembers) == 0 {
+		return
+	}
+	i.idleMembers = i.state.PullMembers
+	i.progress.report(event{Text: fmt.Sprintf("%s: no agent runs in these members: %v", strings.Join(i.idleMembers, ", "), i.programsDisabled)})
+}
+
+// prepareMembers gives members of the state a region, ports and certificates, and stores the state.
+// processes is the number of processes that will be started.
+func (i *installation) prepareMembers(members []string, processes int, progress *progressReporter) error {
+	if err := checkInotify(inotifyInstances * processes); err != nil {
+		progress.report(event{Text: fmt.Sprintf("Warning: %v. Programs that run in members may fail with \"too many open files\".", err)})
+	}
+	i.state.assignRegions()
+	if err := choosePorts(i.state.Ports, members, estimatorPortNames(members)); err != nil {
+		return err
+	}
+	if err := i.storeState(); err != nil {
+		return err
+	}
+	return i.dir.ensureEstimatorCertificates(members, i.options.CertificateLifetime)
+}
+
+// startMembers starts the processes of members. Each supervisor reports on its channel ready
+// whether the member has started.
+func (i *installation) startMembers(ctx context.Context, members []string) []*memberSupervisor {
+	started := make([]*memberSupervisor, len(members))
+	for n, name := range members {
+		started[n] = i.newSupervisor(name)
+	}
+	i.stateMu.Lock()
+	i.supervisors = append(i.supervisors, started...)
+	i.stateMu.Unlock()
+	for _, member := range started {
+		member.start(ctx, &i.wg)
+	}
+	return started
+}
+
+func (i *installation) newSupervisor(name string) *memberSupervisor {
+	m := &memberSupervisor{
+		options: memberOptions{
+			Name: name, Dir: i.dir.memberDir(name), Port: i.state.Ports[name], CertificateLifetime: i.options.CertificateLifetime,
+			AllowUnconfined: i.options.MemberPrograms != nil && *i.options.MemberPrograms,
+			EstimatorPort:   i.state.Ports[estimatorPortName(name)], EstimatorsDir: i.dir.estimatorsDir(), FeatureGates: i.options.Gates.Given(),
+		},
+		ready: make(chan error, 1), ended: make(chan struct{}),
+	}
+	if i.programsDisabled != nil {
+		m.options.ProgramsDisabled = i.programsDisabled.Error()
+	}
+	m.onStarted = i.recordProcesses
+	m.openLog = func() (*os.File, error) { return i.dir.openLog(name) }
+	m.maintain = func(ctx context.Context) { i.dir.maintainMemberCertificate(ctx, name, i.options.CertificateLifetime) }
+	nodes, location := i.state.NodesPerMember, topologyOf(i.state.Regions[name])
+	m.newCommand = func() *exec.Cmd { return newMemberProcess(m.options, nodes, location) }
+	return m
+}
+
+// setUpMembers waits until members have started, registers them, waits until they are Ready, and
+// publishes the addresses of their estimators.
+func (i *installation) setUpMembers(ctx context.Context, started []*memberSupervisor, progress *progressReporter) error {
+	if len(started) == 0 {
+		return i.publishEstimators(ctx, progress)
+	}
+	if err := progress.step(countOf(len(started), "member cluster"), func() error { return awaitAll(ctx, started) }); err != nil {
+		return err
+	}
+	if err := i.writeMembersKubeconfig(); err != nil {
+		return err
+	}
+	if !i.state.SkipJoin {
+		step := "members joined and Ready"
+		if !i.runsControllerManager() {
+			step = "members joined"
+		}
+		if err := progress.step(step, func() error { return i.joinMembers(ctx, started, progress) }); err != nil {
+			return err
+		}
+	}
+	return i.publishEstimators(ctx, progress)
+}
+
+func awaitAll(ctx context.Context, started []*memberSupervisor) error {
+	var errs []error
+	for _, member := range started {
+		select {
+		case err := <-member.ready:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeMembersKubeconfig writes the kubeconfig with one context for each member that runs.
+func (i *installation) writeMembersKubeconfig() error {
+	accesses := make([]pki.KubeconfigContext, 0, len(i.supervisors))
+	for _, member := range i.supervisors {
+		access, err := member.adminContext()
+		if err != nil {
+			return err
+		}
+		accesses = append(accesses, access)
+	}
+	return pki.WriteKubeconfig(i.dir.membersKubeconfig(), accesses...)
+}
+
+// joinMembers registers the members that are not registered yet, concurrently.
+func (i *installation) joinMembers(ctx context.Context, started []*memberSupervisor, progress *progressReporter) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	names := make([]string, len(started))
+	for n, member := range started {
+		names[n] = member.options.Name
+	}
+	registered, err := registeredClusters(ctx, i.control.Config(), names)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(started))
+	var joining sync.WaitGroup
+	for n, name := range names {
+		location := topologyOf(i.state.Regions[name])
+		switch {
+		case slices.Contains(registered, name):
+		case i.isPullMember(name):
+			joining.Go(func() { errs[n] = i.registerMember(ctx, name, location) })
+		default:
+			joining.Go(func() { errs[n] = i.joinMember(ctx, name, location) })
+		}
+	}
+	joining.Wait()
+	joined, err := i.joinedClusters(names, errs, progress)
+	if err != nil || !i.runsControllerManager() {
+		return err
+	}
+	if err := awaitClustersReady(ctx, i.control.Config(), joined, i.startedAt); err != nil {
+		return err
+	}
+	return i.clearRegistrations()
+}
+
+// runsControllerManager reports whether this process runs the controller manager, which monitors
+// the members.
+func (i *installation) runsControllerManager() bool {
+	components, _ := i.options.selectComponents()
+	return slices.Contains(components, programs.ControllerManager)
+}
+
+func (i *installation) joinMember(ctx context.Context, name string, location topology) error {
+	member, err := i.memberConfig(name)
+	if err != nil {
+		return err
+	}
+	join := push.Join{
+		Name: name, ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster,
+		Provider: simulatedProvider, Region: location.Region, Zones: location.Zones,
+		Karmada: i.control.Config(), Member: member, Log: func(string, ...any) {},
+	}
+	return retryUnavailable(ctx, func() error { return join.Run(ctx) })
+}
+
+// memberConfig returns the administrator's client configuration of a member.
+func (i *installation) memberConfig(name string) (*rest.Config, error) {
+	member, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: i.dir.membersKubeconfig()},
+		&clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of member %q: %w", name, err)
+	}
+	return member, nil
+}
+
+// deletedSuffix is the suffix of the directory of a member whose removal has begun. No member has
+// a name with a dot.
+const deletedSuffix = ".deleted"
+
+// deleteMemberDir removes the data of a member. A member never starts with a part of its data,
+// because the directory is renamed first.
+func (d dataDir) deleteMemberDir(name string) error {
+	if err := os.Rename(d.memberDir(name), d.memberDir(name)+deletedSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the data of member %q: %w", name, err)
+	}
+	return d.removeDeletedMembers()
+}
+
+// removeDeletedMembers removes the directories of members that are not members any more.
+func (d dataDir) removeDeletedMembers() error {
+	paths, err := filepath.Glob(d.memberDir("*" + deletedSuffix))
+	for _, path := range paths {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	if err != nil {
+		return fmt.Errorf("removing the data of a removed member: %w", err)
+	}
+	return nil
+}
