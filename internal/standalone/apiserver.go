@@ -3,18 +3,21 @@ package standalone
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 
 	"k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	etcdmetrics "k8s.io/apiserver/pkg/storage/etcd3/metrics"
+	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"karmada.io/karmada/internal/extensionserver"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/standalone/processmetrics"
+	"karmada.io/karmada/internal/standalone/simulation"
 )
 
 const (
@@ -35,6 +38,8 @@ type apiServerOptions struct {
 	// flags are added to the flags that every cluster sets.
 	flags     []string
 	admission []AdmissionPlugin
+	// metrics is the API of resource metrics. nil means that the API server does not serve it.
+	metrics *simulation.Metrics
 }
 
 // apiServer is a running kube-apiserver that clients of this process can call without a network
@@ -68,12 +73,12 @@ func startAPIServer(ctx context.Context, o apiServerOptions) (*apiServer, error)
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("validating the options of kube-apiserver: %w", errs[0])
 	}
-	return runAPIServer(ctx, completed)
+	return runAPIServer(ctx, completed, o.metrics)
 }
 
 // runAPIServer starts kube-apiserver in the same way as the kube-apiserver program, but keeps a
 // reference to the server.
-func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*apiServer, error) {
+func runAPIServer(ctx context.Context, completed options.CompletedOptions, metrics *simulation.Metrics) (*apiServer, error) {
 	config, err := app.NewConfig(completed)
 	if err != nil {
 		return nil, fmt.Errorf("configuring kube-apiserver: %w", err)
@@ -86,6 +91,9 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 	published := &config.KubeAPIs.ControlPlane.ClusterAuthenticationInfo
 	extensionserver.PollCertificates(config.KubeAPIs.ControlPlane.Generic.SecureServing, &published.ClientCA, &published.RequestHeaderCA)
 	serveAllMetrics(config.Aggregator.GenericConfig)
+	if metrics != nil {
+		describeMetrics(config.Aggregator.GenericConfig, metrics)
+	}
 	completedConfig, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("completing the configuration of kube-apiserver: %w", err)
@@ -93,6 +101,11 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 	chain, err := app.CreateServerChain(completedConfig)
 	if err != nil {
 		return nil, fmt.Errorf("creating kube-apiserver: %w", err)
+	}
+	if metrics != nil {
+		if err := metrics.Install(chain.GenericAPIServer); err != nil {
+			return nil, err
+		}
 	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
@@ -112,6 +125,17 @@ func serveAllMetrics(config *genericapiserver.RecommendedConfig) {
 	config.BuildHandlerChainFunc = func(handler http.Handler, completed *genericapiserver.Config) http.Handler {
 		return build(processmetrics.ServeAllMetrics(handler), completed)
 	}
+}
+
+// describeMetrics adds the schemas of resource metrics to the schemas of an API server.
+func describeMetrics(config *genericapiserver.RecommendedConfig, metrics *simulation.Metrics) {
+	own := config.OpenAPIV3Config.GetDefinitions
+	all := func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+		definitions := own(ref)
+		maps.Copy(definitions, metrics.Definitions(ref))
+		return definitions
+	}
+	config.OpenAPIConfig.GetDefinitions, config.OpenAPIV3Config.GetDefinitions = all, all
 }
 
 func noStorageMonitors() ([]etcdmetrics.Monitor, error) { return nil, nil }

@@ -19,6 +19,7 @@ import (
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/standalone/etcd"
 	"karmada.io/karmada/internal/standalone/inprocess"
+	"karmada.io/karmada/internal/standalone/simulation"
 )
 
 const (
@@ -63,6 +64,8 @@ type Options struct {
 	// AllowUnconfined lets the node of RunPrograms run programs even if the kernel cannot confine
 	// the programs to their own files.
 	AllowUnconfined bool
+	// Simulate makes StartWorkloads simulate volumes, load balancers and resource metrics.
+	Simulate bool
 	// AuditLog is the path of the audit log of the API server. Empty means no audit log.
 	AuditLog string
 	// AuditPolicy is the audit policy as a document of audit.k8s.io. Empty means a policy that
@@ -83,6 +86,7 @@ type Cluster struct {
 	listener         *listener
 	config           *rest.Config
 	inProcessConfig  *rest.Config
+	metrics          *simulation.Metrics
 	servers          serverGroup
 	stopOnce         sync.Once
 }
@@ -101,6 +105,9 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 		o.BindAddress = Loopback
 	}
 	c := &Cluster{options: o, certs: certsDir(o.Dir)}
+	if o.Simulate {
+		c.metrics = simulation.NewMetrics()
+	}
 	defer func() {
 		if err != nil {
 			c.Stop()
@@ -133,7 +140,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 		flags, admission = append(c.kubeletFlags(), flags...), append(slices.Clone(admission), newProgramPlacement())
 	}
 	apiServer, err := startAPIServer(ctx, apiServerOptions{
-		certs: c.certs, listener: c.listener, flags: flags, admission: admission,
+		certs: c.certs, listener: c.listener, flags: flags, admission: admission, metrics: c.metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -277,6 +284,13 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 		return err
 	}
 	c.servers.add(stageClients, simulator)
+	if c.options.Simulate {
+		manager, err := simulation.New(ctx, c.InProcessConfig(), c.metrics)
+		if err != nil {
+			return err
+		}
+		c.Run(ctx, "simulation", manager.Start)
+	}
 	if listener == nil {
 		return nil
 	}

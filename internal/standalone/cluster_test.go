@@ -19,7 +19,7 @@ import (
 func TestClusterRunsDeploymentAndSurvivesRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
-	options := Options{Name: "member1", CommonName: "member1", Dir: t.TempDir(), RunPrograms: true}
+	options := Options{Name: "member1", CommonName: "member1", Dir: t.TempDir(), RunPrograms: true, Simulate: true}
 
 	began := time.Now()
 	cluster, err := Start(ctx, options)
@@ -36,6 +36,7 @@ func TestClusterRunsDeploymentAndSurvivesRestart(t *testing.T) {
 	}
 	awaitAvailable(ctx, t, client, createDeployment(ctx, t, client, "web"))
 	t.Logf("Deployment available after %s", time.Since(began).Round(time.Millisecond))
+	checkSimulation(ctx, t, cluster, client)
 
 	options.Port = cluster.Port()
 	cluster.Stop()

@@ -84,7 +84,7 @@ func (m memberOptions) cluster() standalone.Options {
 	return standalone.Options{
 		ProgramsDisabled: programsDisabled, AllowUnconfined: m.AllowUnconfined,
 		Name: m.Name, CommonName: m.Name, Dir: m.Dir, Port: m.Port, CertificateLifetime: m.CertificateLifetime,
-		RunPrograms: true, Log: zapcore.AddSync(os.Stderr), StartOverAdvice: dataDirOfMember(m.Dir).startOverMemberAdvice(m.Name),
+		RunPrograms: true, Simulate: true, Log: zapcore.AddSync(os.Stderr), StartOverAdvice: dataDirOfMember(m.Dir).startOverMemberAdvice(m.Name),
 		Admission: []standalone.AdmissionPlugin{standalone.NewUntrackedFields()},
 		// Every client of a simulated cluster is an administrator, and must not be throttled.
 		APIServerFlags: []string{"--enable-priority-and-fairness=false"},

@@ -1,0 +1,45 @@
+// Package simulation answers: what does a simulated cluster have besides nodes, so that ordinary
+// manifests work in it? It has volumes for claims, addresses for load balancers and Ingresses, and
+// resource metrics. All of them exist only in the API: volumes store no data, and nothing listens on
+// the addresses.
+package simulation
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// New returns a manager that simulates volumes and addresses in a cluster, and serves Pods and nodes
+// to metrics. cluster is the client configuration of an administrator.
+func New(ctx context.Context, cluster *rest.Config, metrics *Metrics) (manager.Manager, error) {
+	skipNameValidation := true
+	mgr, err := manager.New(cluster, manager.Options{
+		Scheme: scheme.Scheme, Logger: klog.Background(), Metrics: metricsserver.Options{BindAddress: "0"},
+		// Several clusters may run in one process.
+		Controller: config.Controller{SkipNameValidation: &skipNameValidation},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: keepRequests}},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the simulation: %w", err)
+	}
+	if err := addVolumes(ctx, mgr); err != nil {
+		return nil, err
+	}
+	if err := addAddresses(mgr); err != nil {
+		return nil, err
+	}
+	return mgr, metrics.read(ctx, mgr.GetCache())
+}
