@@ -100,6 +100,7 @@ func desiredBinding(p pass, result placement.Result, err error) (binding.Object,
 		annotations[policyv1alpha1.AppliedPlacementAnnotation] = applied
 		desired.SetAnnotations(annotations)
 	}
+	placement.RecordClustersWithoutAPI(desired, result.ClustersWithoutAPI)
 	return desired, v
 }
 

@@ -184,6 +184,59 @@ func TestObjectIsScheduledOnlyToClustersThatServeItsKind(t *testing.T) {
 	})
 }
 
+// A CRD and a workload of its kind are applied together, and member2 serves the kind later than
+// member1. The scheduler restarts in between.
+func TestWeightedWorkloadTakesClusterThatServesItsKindLater(t *testing.T) {
+	env := alone(t)
+	namespace := env.Namespace(t)
+	crd := newWidgetCRD()
+	crd.Name, crd.Spec.Group = "clonesets.apps.kruise.io", "apps.kruise.io"
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "clonesets", Singular: "cloneset", Kind: "CloneSet", ListKind: "CloneSetList"}
+	crd.Spec.Versions[0].Name = "v1alpha1"
+	definition := createCRD(t, env.Karmada, crd)
+	cleanUp(t, env, definition)
+	propagated := &policyv1alpha1.ClusterPropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "clonesets"},
+		Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{{
+				APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: definition.GetName(),
+			}},
+			Placement: placementOn(member1),
+		},
+	}
+	cleanUp(t, env, propagated)
+	env.Create(t, propagated)
+	template := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
+		"metadata": map[string]any{"namespace": namespace, "name": "web"},
+		"spec":     map[string]any{"replicas": int64(4), "template": map[string]any{"spec": map[string]any{}}},
+	}}
+	env.Create(t, &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "apps.kruise.io/v1alpha1", Kind: "CloneSet"}},
+			Placement:         dividedPlacement(map[string]int64{member1: 3, member2: 1}),
+		},
+	})
+	testenv.Eventually(t, "the control plane serves the new kind", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, template.DeepCopy()))
+	})
+	rb := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-cloneset"}}
+	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
+		return checkEqual("targets", []workv1alpha2.TargetCluster{{Name: member1, Replicas: 4}}, b.Spec.Clusters)
+	})
+
+	restartComponents(t, env)
+	testenv.Update(t, env.Karmada, propagated, func(p *policyv1alpha1.ClusterPropagationPolicy) { p.Spec.Placement = placementOn(member1, member2) })
+	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
+		return checkEqual("targets", []workv1alpha2.TargetCluster{{Name: member1, Replicas: 3}, {Name: member2, Replicas: 1}}, b.Spec.Clusters)
+	})
+	awaitInMember(t, env, member2, template, func(w *unstructured.Unstructured) error {
+		replicas, _, err := unstructured.NestedInt64(w.Object, "spec", "replicas")
+		return errors.Join(err, checkEqual("replicas", int64(1), replicas))
+	})
+}
+
 func TestNoScheduleTaintAffectsOnlyNewObjects(t *testing.T) {
 	env := alone(t)
 	taint := corev1.Taint{Key: "maintenance", Value: "soon", Effect: corev1.TaintEffectNoSchedule}

@@ -5,6 +5,12 @@ package v1alpha2
 // cluster to the time of its departure, which explains the deletion of the copies there.
 const DepartedClustersAnnotation = "work.karmada.io/departed-clusters"
 
+// ClustersWithoutAPIAnnotation on a binding holds a JSON list with the names of the clusters that get
+// no replicas by static weight only because they did not serve the kind of the template when the
+// scheduler divided the replicas. The replicas are divided again when such a cluster serves the
+// kind.
+const ClustersWithoutAPIAnnotation = "work.karmada.io/clusters-without-api"
+
 // UnhealthySinceAnnotation on a binding holds a JSON object with the time since which the
 // application is unhealthy, by cluster. Only bindings with an application failover have it,
 // and only while the application is unhealthy in some cluster.

@@ -99,6 +99,8 @@ func Decide(
 		return scheduleDecision(ReconcileSchedule, "every fitting cluster gets the same"), nil
 	case slices.ContainsFunc(spec.Clusters, clusters.isTerminating):
 		return scheduleDecision(ReconcileSchedule, "a target cluster is being removed"), nil
+	case slices.ContainsFunc(ClustersWithoutAPI(meta), func(name string) bool { return canTakeShare(clusters(name), meta, spec, status) }):
+		return scheduleDecision(ReconcileSchedule, "a cluster that was left out serves the kind now"), nil
 	case meta.GetGeneration() != status.SchedulerObservedGeneration && len(spec.Placement.ClusterAffinities) > 0 && activeGroup == "":
 		// A scheduler stores the clusters with one write and the affinity group with the next write.
 		// It ended between these writes, so the group of the clusters is unknown.

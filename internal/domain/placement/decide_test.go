@@ -34,6 +34,17 @@ func scheduledBinding(t *testing.T) *workv1alpha2.ResourceBinding {
 	return b
 }
 
+// leftOutWithoutAPI divides the binding by weight over a, b, c and d, with the record that a cluster
+// did not serve the kind.
+func leftOutWithoutAPI(name string) func(*workv1alpha2.ResourceBinding) {
+	return func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Placement.ClusterAffinity, b.Spec.Placement.ReplicaScheduling = clustersNamed("a", "b", "c", "d"), evenly
+		applied, _ := AppliedPlacement(b.Spec.Placement)
+		b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = applied
+		RecordClustersWithoutAPI(b, []string{name})
+	}
+}
+
 func TestDecide(t *testing.T) {
 	tests := map[string]struct {
 		change   func(*workv1alpha2.ResourceBinding)
@@ -127,6 +138,37 @@ func TestDecide(t *testing.T) {
 		"a new taint does not move a divided workload": {
 			cluster: member("a", tainted("k", "v", "NoSchedule")),
 			action:  ActionNone,
+		},
+		"a cluster that was left out serves the kind now": {
+			change: leftOutWithoutAPI("c"), cluster: member("c"),
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"a cluster that was left out still does not serve the kind": {
+			change: leftOutWithoutAPI("c"), cluster: member("c", withoutAPIs),
+			action: ActionNone,
+		},
+		"a cluster that was left out serves the kind but keeps new workloads away": {
+			change: leftOutWithoutAPI("c"), cluster: member("c", tainted("k", "v", "NoSchedule")),
+			action: ActionNone,
+		},
+		"a cluster that was left out serves the kind but is being removed": {
+			change: leftOutWithoutAPI("c"), cluster: member("c", beingRemoved),
+			action: ActionNone,
+		},
+		"a cluster that was left out serves the kind but is no longer selected": {
+			change: leftOutWithoutAPI("z"), cluster: member("z"),
+			action: ActionNone,
+		},
+		"another selected cluster serves the kind": {
+			change: leftOutWithoutAPI("d"), cluster: member("c"),
+			action: ActionNone,
+		},
+		"the record of clusters without the API is damaged": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				leftOutWithoutAPI("c")(b)
+				b.Annotations[workv1alpha2.ClustersWithoutAPIAnnotation] = "c"
+			},
+			cluster: member("c"), action: ActionNone,
 		},
 		"components that are not placed yet": {
 			change: func(b *workv1alpha2.ResourceBinding) {

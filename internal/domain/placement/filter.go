@@ -41,7 +41,7 @@ func isWorkloadAffinityEnabled(features Features) bool { return features.Workloa
 // filters before it, so each cluster is reported with its first reason.
 func (t *task) feasibleClusters() ([]*clusterv1alpha1.Cluster, error) {
 	defer t.input.Observer.startExtensionPoint(ExtensionPointFilter)()
-	t.rejections = nil
+	t.rejections, t.clustersWithoutAPI = nil, nil
 	remaining := t.withoutTerminatingClusters()
 	for i := range t.filters {
 		remaining = t.applyFilter(&t.filters[i], remaining)
@@ -87,6 +87,9 @@ func (t *task) applyFilter(filter *filter, clusters []*clusterv1alpha1.Cluster) 
 			return false
 		}
 		t.excludeByFilter(cluster.Name, filter.name, reason)
+		if filter.name == PluginAPIEnablement {
+			t.clustersWithoutAPI = append(t.clustersWithoutAPI, cluster)
+		}
 		if filter.name != PluginClusterAffinity {
 			rejected.add(reason, cluster.Name)
 		}
@@ -130,16 +133,25 @@ func rejectUntoleratedTaint(t *task, cluster *clusterv1alpha1.Cluster) reason {
 		return noReason
 	}
 	tolerations := t.spec.Placement.ClusterTolerations
-	for i := range cluster.Spec.Taints {
-		taint := &cluster.Spec.Taints[i]
-		if preventsScheduling(taint) && toleration.FirstMatch(tolerations, taint) == nil {
-			return untoleratedTaintReason(taint)
-		}
+	if taint := untoleratedTaint(cluster, tolerations); taint != nil {
+		return untoleratedTaintReason(taint)
 	}
 	if deadline := toleration.EvictionDeadline(cluster.Spec.Taints, tolerations); deadline.IsOver(t.input.Now) {
 		return untoleratedTaintReason(deadline.Taint)
 	}
 	return noReason
+}
+
+// untoleratedTaint returns the first taint of the cluster that keeps new workloads with the given
+// tolerations away, or nil.
+func untoleratedTaint(cluster *clusterv1alpha1.Cluster, tolerations []corev1.Toleration) *corev1.Taint {
+	for i := range cluster.Spec.Taints {
+		taint := &cluster.Spec.Taints[i]
+		if preventsScheduling(taint) && toleration.FirstMatch(tolerations, taint) == nil {
+			return taint
+		}
+	}
+	return nil
 }
 
 func untoleratedTaintReason(taint *corev1.Taint) reason {

@@ -86,6 +86,10 @@ type Result struct {
 	// FailedGroups are the groups in which the template could not be placed, in the order of the
 	// attempts.
 	FailedGroups []GroupFailure
+	// ClustersWithoutAPI are the names of the clusters that get no replicas by static weight only
+	// because they do not serve the kind; see workv1alpha2.ClustersWithoutAPIAnnotation. They are
+	// sorted, and empty after an error.
+	ClustersWithoutAPI []string
 	// PlacementChanged is true if a user changed the placement since the last scheduling (see
 	// PlacementChanged).
 	PlacementChanged bool
@@ -149,7 +153,7 @@ func (t *task) schedule() (Result, error) {
 	if err != nil {
 		return t.failureResult(err), err
 	}
-	return Result{Clusters: clusters}, nil
+	return Result{Clusters: clusters, ClustersWithoutAPI: t.weightedWithoutAPI}, nil
 }
 
 // placeInGroups tries the affinity group in use and then, if the template does not fit there, all
@@ -161,7 +165,9 @@ func (t *task) placeInGroups() (Result, error) {
 	for _, i := range t.groupOrder(groups) {
 		clusters, err := t.placeInGroup(&groups[i])
 		if err == nil {
-			return Result{Clusters: clusters, AffinityName: groups[i].AffinityName, FailedGroups: failed}, nil
+			return Result{
+				Clusters: clusters, AffinityName: groups[i].AffinityName, FailedGroups: failed, ClustersWithoutAPI: t.weightedWithoutAPI,
+			}, nil
 		}
 		failed = append(failed, GroupFailure{Index: i, Name: groups[i].AffinityName, Err: err})
 	}
@@ -246,6 +252,10 @@ type task struct {
 	affinityMatchers []clusteraffinity.Matcher
 	// rejections are the rejected clusters that the current group selects.
 	rejections []Rejection
+	// clustersWithoutAPI are the clusters that the current group selects and that do not serve the
+	// kind. weightedWithoutAPI are the names of those that have a static weight.
+	clustersWithoutAPI []*clusterv1alpha1.Cluster
+	weightedWithoutAPI []string
 }
 
 func newTask(input Input) *task {
@@ -322,6 +332,7 @@ func (t *task) placeInGroup(group *policyv1alpha1.ClusterAffinityTerm) ([]workv1
 	if err != nil {
 		return nil, stepError("failed to assign replicas", err)
 	}
+	t.weightedWithoutAPI = t.namesOfWeighted(selected, t.clustersWithoutAPI)
 	return targets, nil
 }
 
