@@ -20,6 +20,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 )
@@ -51,6 +52,7 @@ func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object, re
 	}
 	return work.AggregateOptions{
 		RenderErrors: rendering.Failures(), PurgedClusters: purged, MaxStatusBytes: r.statusBytes,
+		WantsNoCopy: placement.WantsNoCopy(bound.BindingSpec()),
 		NotReadySince: func(name string) time.Time {
 			if cluster := r.cachedCluster(ctx, name); cluster != nil {
 				return unreadySince(cluster)

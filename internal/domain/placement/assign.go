@@ -62,6 +62,12 @@ func HasReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return (spec.Replicas > 0 || spec.ReplicaRequirements != nil) && len(spec.Components) <= 1
 }
 
+// WantsNoCopy reports whether a workload has no clusters because its replicas are divided and it was
+// scaled to 0. Nothing is missing then.
+func WantsNoCopy(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return len(spec.Clusters) == 0 && spec.Replicas == 0 && HasReplicas(spec) && spec.Placement != nil && !isDuplicated(spec.Placement)
+}
+
 // wholeTargets returns one target without a number of replicas for each candidate. The targets are
 // sorted by name, so that the result does not depend on the order of preference.
 func (t *task) wholeTargets(candidates []candidate) []workv1alpha2.TargetCluster {

@@ -32,6 +32,9 @@ type AggregateOptions struct {
 	// PurgedClusters are the clusters from which the Work must be deleted before any other cluster
 	// gets the template.
 	PurgedClusters sets.Set[string]
+	// WantsNoCopy reports that the workload has no clusters because it was scaled to 0, so nothing is
+	// missing.
+	WantsNoCopy bool
 	// MaxStatusBytes is the limit for the reflected status of one cluster, in bytes. The value 0
 	// means the constant MaxStatusBytes.
 	MaxStatusBytes int
@@ -74,6 +77,8 @@ type Aggregation struct {
 	// purging are the clusters from which the Work must be deleted before other clusters get
 	// changes.
 	purging map[string]bool
+	// wantsNoCopy is AggregateOptions.WantsNoCopy.
+	wantsNoCopy bool
 }
 
 // Aggregate aggregates the Works of a binding. It ignores Works in deletion and Works outside any
@@ -87,7 +92,7 @@ func Aggregate(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference
 	account := Aggregation{
 		Items:    make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.RenderErrors)),
 		outdated: map[string]bool{}, notReadySince: map[string]time.Time{}, suspended: map[string]bool{}, suspensionObserved: map[string]bool{}, purging: map[string]bool{},
-		suspensionCauses: map[string]string{}, credentialsProblem: circumstances.credentialsProblem,
+		suspensionCauses: map[string]string{}, credentialsProblem: circumstances.credentialsProblem, wantsNoCopy: circumstances.WantsNoCopy,
 	}
 	for _, work := range works {
 		cluster, ok := ClusterOf(work.Namespace)

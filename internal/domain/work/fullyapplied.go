@@ -33,6 +33,9 @@ func (a Aggregation) FullyAppliedCondition(expected sets.Set[string], generation
 		Reason: workv1alpha2.FullyAppliedSuccessReason, Message: workv1alpha2.FullyAppliedSuccessMessage,
 	}
 	switch failed := a.causesByCluster(expected); {
+	case len(expected) == 0 && len(failed) == 0 && a.wantsNoCopy:
+		condition.Message += "; 0 replicas are wanted, so no cluster has a copy"
+		return condition
 	case len(expected) == 0 && len(failed) == 0:
 		condition.Message = workv1alpha2.FullyAppliedFailedMessage + ": no cluster is chosen"
 	case len(failed) > 0:

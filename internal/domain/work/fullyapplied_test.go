@@ -41,8 +41,11 @@ func TestFullyAppliedCondition(t *testing.T) {
 		want          metav1.ConditionStatus
 		message       string
 	}{
-		"all clusters have the template": {[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), AggregateOptions{}, "True", all},
-		"no cluster is expected":         {nil, nil, AggregateOptions{}, "False", failed + ": no cluster is chosen"},
+		"all clusters have the template":        {[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), AggregateOptions{}, "True", all},
+		"no cluster is expected":                {nil, nil, AggregateOptions{}, "False", failed + ": no cluster is chosen"},
+		"no cluster is expected for 0 replicas": {nil, nil, AggregateOptions{WantsNoCopy: true}, "True", all + "; 0 replicas are wanted, so no cluster has a copy"},
+		"a cluster still has the template that was scaled to 0": {
+			nil, works(applied("m1")), AggregateOptions{WantsNoCopy: true}, "False", failed + ": m1: no longer chosen, but its Work still exists"},
 		"a cluster without a Work":       {[]string{"m1", "m2"}, works(applied("m1")), AggregateOptions{}, "False", failed + ": m2: there is no Work yet"},
 		"a cluster without a condition":  {[]string{"m1"}, works(workWithStatus(t, "m1", "")), AggregateOptions{}, "False", failed + ": m1: not applied yet"},
 		"a cluster that is not expected": {[]string{"m1"}, works(applied("m1"), applied("m2")), AggregateOptions{}, "False", failed + ": m2: no longer chosen, but its Work still exists"},

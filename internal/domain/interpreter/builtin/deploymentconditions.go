@@ -18,12 +18,14 @@ const (
 	noClusterMessage   = "no cluster is chosen"
 	notReportedMessage = "nothing is reported yet"
 	trueInAllMessage   = "True in every cluster"
+	scaledToZeroText   = "0 replicas are wanted, so no cluster has a copy"
 )
 
 // conditionAggregator aggregates the conditions of a Deployment, in addition to its counters:
 //
 //   - Available and Progressing are True if they are True in every cluster. Otherwise they have the
 //     worst status of all clusters, and the message lists the clusters in which they are not True.
+//   - Without clusters, they are False, or True if the Deployment is scaled to 0.
 //   - ReplicaFailure and PodFailure exist as long as any cluster has them.
 //   - Conditions of other types are kept.
 //   - Times change only if the status of a condition changes, and a condition is added only after a
@@ -49,7 +51,11 @@ func (c conditionAggregator) aggregate(ctx context.Context, template *unstructur
 	}
 	conditions := slices.Clone(stored)
 	for _, kind := range []string{availableType, progressingType} {
-		conditions = c.setCondition(conditions, kind, states.worstCondition(kind, hasCondition(stored, kind)))
+		desired := states.worstCondition(kind, hasCondition(stored, kind))
+		if len(states) == 0 && isScaledToZero(template) {
+			desired = scaledToZeroCondition(kind)
+		}
+		conditions = c.setCondition(conditions, kind, desired)
 	}
 	for _, kind := range []string{replicaFailureType, workv1alpha2.MemberConditionPodFailure} {
 		conditions = c.setCondition(conditions, kind, states.failureCondition(kind))
@@ -58,6 +64,20 @@ func (c conditionAggregator) aggregate(ctx context.Context, template *unstructur
 		return summed, nil
 	}
 	return withField(summed, conditions, "status", "conditions")
+}
+
+func isScaledToZero(template *unstructured.Unstructured) bool {
+	replicas, found, err := unstructured.NestedInt64(template.Object, "spec", "replicas")
+	return err == nil && found && replicas == 0
+}
+
+// scaledToZeroCondition returns the condition that a Deployment with 0 replicas also has in a single
+// cluster.
+func scaledToZeroCondition(kind string) *reportedCondition {
+	if kind == availableType {
+		return &reportedCondition{kind, conditionTrue, minimumAvailableReason, scaledToZeroText}
+	}
+	return &reportedCondition{kind, conditionTrue, rolledOutReason, scaledToZeroText}
 }
 
 // setCondition sets the condition of a type in a list, or removes the condition if desired is nil.

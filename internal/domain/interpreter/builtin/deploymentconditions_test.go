@@ -168,6 +168,21 @@ func TestDeploymentConditions(t *testing.T) {
 	}
 }
 
+func TestConditionsOfDeploymentScaledToZero(t *testing.T) {
+	template := parseObject(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 0}}`)
+	want := []string{
+		"Available=True MinimumReplicasAvailable: 0 replicas are wanted, so no cluster has a copy",
+		"Progressing=True NewReplicaSetAvailable: 0 replicas are wanted, so no cluster has a copy",
+	}
+	got, err := rulesFor(template).AggregateStatus(t.Context(), template, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, conditionTexts(t, got)); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
 func TestConditionTimesChangeWithStatus(t *testing.T) {
 	clock := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	source := New(Options{Now: func() time.Time { return clock }})
