@@ -152,14 +152,19 @@ func TestTaintEvictionNeedsGateTaintManagerNoExecuteAndRate(t *testing.T) {
 	for name, off := range map[string]struct {
 		gates  string
 		change func(*controllermanager.Evictions)
+		flag   string
 	}{
-		"the feature gate":  {"Failover=false", func(*controllermanager.Evictions) {}},
-		"the taint manager": {gate, func(options *controllermanager.Evictions) { options.TaintManager = false }},
-		"NoExecute":         {gate, func(options *controllermanager.Evictions) { options.NoExecute = false }},
-		"the rate":          {gate, func(options *controllermanager.Evictions) { options.Rate = 0 }},
+		"the feature gate":  {"Failover=false", func(*controllermanager.Evictions) {}, "--feature-gates=Failover=true"},
+		"the taint manager": {gate, func(options *controllermanager.Evictions) { options.TaintManager = false }, "--enable-taint-manager=true"},
+		"NoExecute":         {gate, func(options *controllermanager.Evictions) { options.NoExecute = false }, "--enable-no-execute-taint-eviction=true"},
+		"the rate":          {gate, func(options *controllermanager.Evictions) { options.Rate = 0 }, "--resource-eviction-rate=0.5"},
 	} {
 		t.Run("without "+name, func(t *testing.T) {
 			restartWithEvictionOptions(t, env, off.gates, on, off.change)
+			await(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) error {
+				return checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionTaintsEvict, metav1.ConditionFalse, "EvictionDisabled",
+					"NoExecute taints evict no workloads: start karmada-controller-manager with "+off.flag)
+			})
 			testenv.Holds(t, "the workload stays in its cluster", quietPeriod, func(ctx context.Context) error {
 				if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(rb), rb); err != nil {
 					return err
@@ -169,6 +174,9 @@ func TestTaintEvictionNeedsGateTaintManagerNoExecuteAndRate(t *testing.T) {
 		})
 	}
 	restartWithEvictionOptions(t, env, gate, on)
+	await(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) error {
+		return checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionTaintsEvict, metav1.ConditionTrue, "EvictionEnabled", "")
+	})
 	await(t, env.Karmada, rb, allBindingChecks(hasClusters(member2), hasEvictionsFrom(member1)))
 }
 

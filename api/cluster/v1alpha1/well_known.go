@@ -44,6 +44,17 @@ const (
 	// not used.
 	BoundExceededReason = "BoundExceeded"
 
+	// ClusterConditionTaintsEvict reports whether NoExecute taints evict workloads. Only clusters
+	// with a NoExecute taint have it.
+	ClusterConditionTaintsEvict = "TaintsEvict"
+
+	// TaintEvictionEnabledReason: the control plane evicts workloads that do not tolerate a
+	// NoExecute taint.
+	TaintEvictionEnabledReason = "EvictionEnabled"
+
+	// TaintEvictionDisabledReason: the control plane runs without flags that evictions need.
+	TaintEvictionDisabledReason = "EvictionDisabled"
+
 	// ClusterConditionLeaving reports what blocks the deletion of the cluster. It is
 	// absent from clusters that are not being deleted.
 	ClusterConditionLeaving = "Leaving"

@@ -37,8 +37,9 @@ func NewTaint(program *command.Program) *cobra.Command {
 		Long: `Set or remove taints of clusters.
 
 KEY=VALUE:EFFECT or KEY:EFFECT sets a taint; KEY:EFFECT- removes a taint and KEY- all with
-that key. NoSchedule prevents new scheduling; NoExecute also evicts present objects. If
-one of several clusters cannot be changed, none is changed.`,
+that key. NoSchedule prevents new scheduling; NoExecute also evicts present objects, if
+evictions are enabled in the control plane; otherwise a warning says how to enable them.
+If one of several clusters cannot be changed, none is changed.`,
 		Example: program.Examples(`
 			# Schedule only objects with a matching toleration to "east"
 			{{program}} taint clusters east dedicated=gpu:NoSchedule
@@ -66,7 +67,15 @@ one of several clusters cannot be changed, none is changed.`,
 			if t.clusters, err = command.NewClusterClient(config); err != nil {
 				return err
 			}
-			return t.run(cmd.Context(), func(name, done string) { fmt.Fprintf(program.Out, "cluster/%s %s\n", name, done) })
+			names, err := t.run(cmd.Context(), func(name, done string) { fmt.Fprintf(program.Out, "cluster/%s %s\n", name, done) })
+			if err != nil {
+				return err
+			}
+			// The flags of the control plane are the same for all clusters, so one report is enough.
+			if warning := t.evictionWarning(cmd.Context(), names[0]); warning != "" {
+				program.Messagef("%s %s", program.Style.Warn("Warning:"), warning)
+			}
+			return nil
 		},
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
@@ -98,25 +107,25 @@ func (t *taintCommand) check() error {
 }
 
 // run changes the taints of all selected Clusters. If the check of one Cluster fails, it changes
-// none.
-func (t *taintCommand) run(ctx context.Context, report func(name, done string)) error {
+// none. It returns the names of the Clusters; there is at least one.
+func (t *taintCommand) run(ctx context.Context, report func(name, done string)) ([]string, error) {
 	names, err := t.clusterNames(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range names {
 		if _, err := t.changeTaints(ctx, name, true); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, name := range names {
 		done, err := t.changeTaints(ctx, name, t.dryRun)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		report(name, done)
 	}
-	return nil
+	return names, nil
 }
 
 // clusterNames returns the names of the chosen Clusters.

@@ -49,9 +49,10 @@ const (
 
 // Options configure the controllers.
 type Options struct {
-	// Enabled enables evictions because of taints. If it is false, only the metrics are registered.
-	Enabled bool
-	// EvictionsPerSecond is the maximum number of evictions per second. 0 disables evictions.
+	// MissingFlags are the flags that the process lacks so that taints evict workloads. If there are
+	// any, taints evict nothing, and each Cluster with a NoExecute taint reports that.
+	MissingFlags []string
+	// EvictionsPerSecond is the maximum number of evictions per second.
 	EvictionsPerSecond float64
 	// PurgeMode is the purge mode for workloads whose policy sets no purge mode.
 	PurgeMode policyv1alpha1.PurgeMode
@@ -63,7 +64,7 @@ type Options struct {
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Enabled: true, EvictionsPerSecond: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, Backoff: loop.DefaultBackoff()}
+	return Options{EvictionsPerSecond: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, Backoff: loop.DefaultBackoff()}
 }
 
 // request identifies a binding and one of its clusters.
@@ -87,18 +88,15 @@ type reconciler struct {
 }
 
 // Add registers the controllers of both scopes with a manager, and adds the index of bindings by
-// cluster. If evictions are disabled, it registers no controller.
+// cluster. If evictions are disabled, it registers only the controller that reports that.
 func Add(mgr manager.Manager, o Options) error {
 	queueMetrics, err := newEvictionMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
-	if !o.Enabled {
-		return nil
-	}
-	if o.EvictionsPerSecond <= 0 {
-		mgr.GetLogger().Info("Evictions for taints are disabled: --resource-eviction-rate is 0")
-		return nil
+	report := &reporter{karmada: mgr.GetClient(), missingFlags: o.MissingFlags, now: time.Now}
+	if err := report.addController(mgr, o.Backoff); err != nil || len(o.MissingFlags) > 0 {
+		return err
 	}
 	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByCluster); err != nil {
 		return err

@@ -89,6 +89,8 @@ func clusterRows() []Row {
 		{kinds, identity, no, clusterv1alpha1.IdentityProvenReason, "the address leads to the registered cluster again"},
 		{kinds, clusterv1alpha1.ClusterConditionWithinBounds, yes, clusterv1alpha1.BoundsKeptReason, "the member exceeded a bound before, and no bound since"},
 		{kinds, clusterv1alpha1.ClusterConditionWithinBounds, no, clusterv1alpha1.BoundExceededReason, "an answer or an event of the member exceeded a bound and was not used"},
+		{kinds, clusterv1alpha1.ClusterConditionTaintsEvict, yes, clusterv1alpha1.TaintEvictionEnabledReason, "the cluster has a NoExecute taint, which evicts workloads"},
+		{kinds, clusterv1alpha1.ClusterConditionTaintsEvict, no, clusterv1alpha1.TaintEvictionDisabledReason, "the cluster has a NoExecute taint, but evictions are off: the message names the missing flags"},
 		{kinds, complete, yes, clusterv1alpha1.APIEnablementsCompleteReason, "all API groups of the member were read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsPartialReason, "some API groups of the member could not be read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsEmptyReason, "no API group of the member could be read"},

@@ -12,6 +12,7 @@ import (
 	"karmada.io/karmada/internal/controllers/applicationfailover"
 	"karmada.io/karmada/internal/controllers/gracefuleviction"
 	"karmada.io/karmada/internal/controllers/tainteviction"
+	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
@@ -63,9 +64,28 @@ func (e *Evictions) Validate() error {
 	return errors.Join(errs...)
 }
 
+// missingFlags returns the flags that are needed so that NoExecute taints evict workloads.
+func (e *Evictions) missingFlags(failoverEnabled bool) []string {
+	var missing []string
+	for _, needed := range []struct {
+		isSet bool
+		flag  string
+	}{
+		{failoverEnabled, failover.FlagFailover},
+		{e.NoExecute, failover.FlagNoExecute},
+		{e.TaintManager, "--enable-taint-manager=true"},
+		{e.Rate > 0, fmt.Sprintf("--resource-eviction-rate=%v", DefaultEvictions().Rate)},
+	} {
+		if !needed.isSet {
+			missing = append(missing, needed.flag)
+		}
+	}
+	return missing
+}
+
 func (o *Options) addTaintEviction(h *programs.Host) error {
 	own := tainteviction.DefaultOptions()
-	own.Enabled = o.Evictions.TaintManager && o.Evictions.NoExecute && h.Gates.Enabled(gates.Failover)
+	own.MissingFlags = o.Evictions.missingFlags(h.Gates.Enabled(gates.Failover))
 	own.EvictionsPerSecond, own.PurgeMode = float64(o.Evictions.Rate), o.Evictions.PurgeMode
 	own.PreserveState, own.Backoff = h.Gates.Enabled(gates.StatefulFailoverInjection), o.QueueBackoff()
 	return tainteviction.Add(h.Manager, own)
