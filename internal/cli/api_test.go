@@ -55,6 +55,7 @@ var resources = []resource{
 	{"policy.karmada.io/v1alpha1", "propagationpolicies", "PropagationPolicy", true},
 	{"policy.karmada.io/v1alpha1", "clusterpropagationpolicies", "ClusterPropagationPolicy", false},
 	{"policy.karmada.io/v1alpha1", "overridepolicies", "OverridePolicy", true},
+	{"policy.karmada.io/v1alpha1", "clusteroverridepolicies", "ClusterOverridePolicy", false},
 	{"config.karmada.io/v1alpha1", "resourceinterpretercustomizations", "ResourceInterpreterCustomization", false},
 	{"config.karmada.io/v1alpha1", "resourceinterpreterwebhookconfigurations", "ResourceInterpreterWebhookConfiguration", false},
 	{"work.karmada.io/v1alpha1", "works", "Work", true},

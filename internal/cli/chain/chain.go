@@ -59,6 +59,8 @@ func (t Template) Kind() schema.GroupVersionKind { return t.Mapping.GroupVersion
 // Reader reads the objects of one template.
 type Reader struct {
 	Template Template
+	// types has the types that the control plane serves.
+	types meta.RESTMapper
 	// karmada reads typed objects and the template.
 	karmada client.Client
 	// config and transport are those of the control plane. The requests to all members share the
@@ -91,7 +93,7 @@ func (f *Flags) NewReader(args []string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &Reader{Template: template, config: config, timeout: f.Timeout}
+	reader := &Reader{Template: template, types: mapper, config: config, timeout: f.Timeout}
 	return reader, reader.connect()
 }
 

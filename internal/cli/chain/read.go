@@ -8,8 +8,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -22,6 +25,7 @@ import (
 	"karmada.io/karmada/internal/domain/diagnose"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/webhook"
+	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -41,8 +45,9 @@ func (r *Reader) Read(ctx context.Context, now time.Time) diagnose.Facts {
 			facts.Works = r.ReadWorks(ctx, bound)
 		}
 	})
+	reads.Go(func() { facts.Overrides = r.readOverrides(ctx) })
 	reads.Wait()
-	facts.Overrides = r.readOverrides(ctx, &facts)
+	facts.UnservedKinds = r.unservedKinds(&facts)
 	facts.Interpretation = r.interpret(ctx, &facts)
 	return facts
 }
@@ -176,35 +181,47 @@ func (r *Reader) readPolicies(ctx context.Context) diagnose.Fact[[]policy.Object
 	return listed(policies, "ClusterPropagationPolicies", err)
 }
 
-// readOverrides reads the names of the override policies on which a policy for the template depends.
-func (r *Reader) readOverrides(ctx context.Context, facts *diagnose.Facts) diagnose.Fact[[]types.NamespacedName] {
-	var names []types.NamespacedName
-	for _, each := range facts.Policies.Value {
-		if facts.Template.Value == nil || !policy.Selects(each, facts.Template.Value) {
-			continue
-		}
-		for _, wanted := range policy.DependentOverrides(each) {
-			exists, err := r.overrideExists(ctx, wanted)
-			if err != nil {
-				return diagnose.Fact[[]types.NamespacedName]{Err: err}
+// readOverrides reads the override policies that may apply to the template.
+func (r *Reader) readOverrides(ctx context.Context) diagnose.Fact[[]override.Object] {
+	var policies []override.Object
+	if namespace := r.Template.Key.Namespace; namespace != "" {
+		err := ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.OverridePolicyList) {
+			for i := range list.Items {
+				policies = append(policies, &list.Items[i])
 			}
-			if exists {
-				names = append(names, wanted)
-			}
+		}, client.InNamespace(namespace))
+		if err != nil {
+			return listed(policies, "OverridePolicies", err)
 		}
 	}
-	return diagnose.Fact[[]types.NamespacedName]{Value: names}
+	err := ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.ClusterOverridePolicyList) {
+		for i := range list.Items {
+			policies = append(policies, &list.Items[i])
+		}
+	})
+	return listed(policies, "ClusterOverridePolicies", err)
 }
 
-// overrideExists reports whether an override policy exists. The namespace is empty for a
-// ClusterOverridePolicy.
-func (r *Reader) overrideExists(ctx context.Context, name types.NamespacedName) (bool, error) {
-	var object client.Object = &policyv1alpha1.ClusterOverridePolicy{}
-	if name.Namespace != "" {
-		object = &policyv1alpha1.OverridePolicy{}
+// unservedKinds returns the kinds in the selectors of the policies that the control plane does not
+// serve. It uses the types that were read for the template, so it usually sends no request.
+func (r *Reader) unservedKinds(facts *diagnose.Facts) sets.Set[schema.GroupVersionKind] {
+	var selectors []policyv1alpha1.ResourceSelector
+	for _, each := range facts.Policies.Value {
+		selectors = append(selectors, each.PropagationSpec().ResourceSelectors...)
 	}
-	err := r.karmada.Get(ctx, name, object)
-	return err == nil, client.IgnoreNotFound(err)
+	for _, each := range facts.Overrides.Value {
+		selectors = append(selectors, each.OverrideSpec().ResourceSelectors...)
+	}
+	wanted, unserved := sets.New[schema.GroupVersionKind](), sets.New[schema.GroupVersionKind]()
+	for i := range selectors {
+		wanted.Insert(schema.FromAPIVersionAndKind(selectors[i].APIVersion, selectors[i].Kind))
+	}
+	for kind := range wanted {
+		if _, err := r.types.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
+			unserved.Insert(kind)
+		}
+	}
+	return unserved
 }
 
 // ForEachPage lists objects and calls take for each page. Each page has its own list, because a

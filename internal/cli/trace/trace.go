@@ -31,9 +31,9 @@ func New(program *command.Program) *cobra.Command {
 		Use:   "trace (KIND/NAME | KIND NAME)",
 		Short: "Explain why an object is or is not in its clusters",
 		Long: `Check the way of one object from the control plane to its clusters: template, policy,
-binding, schedule, Work, member object and status. Each line has a verdict:
-ok, failed, pending (waits for a controller, a member or you), unknown (could not be
-read) or - (not checked). Lines with "left out" name the clusters that the scheduler
+binding, schedule, override policies, Work, member object and status. Each line has a
+verdict: ok, failed, pending (waits for a controller, a member or you), unknown (could not
+be read) or - (not checked, or without effect). Lines with "left out" name the clusters that the scheduler
 does not use, each with the filter and the reason. "Next:" says what you can do.
 
 The clusters are read through the control plane. In a fleet of more than 10 clusters,

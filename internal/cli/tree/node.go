@@ -17,6 +17,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/diagnose"
+	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -68,18 +69,22 @@ func newBindingNode(bound binding.Object) *node {
 	if bound.BindingSpec().Placement == nil {
 		types = types[1:] // the scheduler does not handle a binding without a placement
 	}
-	return &node{
-		Kind: kind, Namespace: bound.GetNamespace(), Name: bound.GetName(),
-		State: describeConditions(bound, bound.BindingStatus().Conditions, types...),
+	state := describeConditions(bound, bound.BindingStatus().Conditions, types...)
+	if placement.IsSchedulingSuspended(bound.BindingSpec()) {
+		state = diagnose.ReasonSchedulingSuspended + ", " + state
 	}
+	return &node{Kind: kind, Namespace: bound.GetNamespace(), Name: bound.GetName(), State: state}
 }
 
-func newWorkNode(of *workv1alpha1.Work) *node {
+func newWorkNode(bound binding.Object, of *workv1alpha1.Work) *node {
 	below := &node{
 		Kind: workv1alpha1.ResourceKindWork, Namespace: of.Namespace, Name: of.Name,
 		State: describeConditions(of, of.Status.Conditions, workv1alpha1.WorkApplied),
 	}
 	cluster, _ := work.ClusterOf(of.Namespace)
+	if work.IsSuspended(of) || binding.IsDispatchSuspended(bound, cluster) {
+		below.State = diagnose.ReasonDispatchSuspended + ", " + below.State
+	}
 	for ordinal := range of.Spec.Workload.Manifests {
 		below.Children = append(below.Children, newMemberNode(cluster, of, ordinal))
 	}

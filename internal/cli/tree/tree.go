@@ -97,14 +97,14 @@ func readTree(ctx context.Context, reader *chain.Reader) (*node, error) {
 func readBindingNode(ctx context.Context, reader *chain.Reader, bound binding.Object) (*node, error) {
 	works := reader.ReadWorks(ctx, bound)
 	below := newBindingNode(bound)
-	below.Children = workNodes(works.Value)
+	below.Children = workNodes(bound, works.Value)
 	return below, works.Err
 }
 
-func workNodes(works []*workv1alpha1.Work) []*node {
+func workNodes(bound binding.Object, works []*workv1alpha1.Work) []*node {
 	var nodes []*node
 	for _, each := range works {
-		nodes = append(nodes, newWorkNode(each))
+		nodes = append(nodes, newWorkNode(bound, each))
 	}
 	sortNodes(nodes)
 	return nodes

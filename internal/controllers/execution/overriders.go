@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/override"
 )
@@ -17,10 +16,6 @@ import (
 func nameOverriders(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured, err error) error {
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return err
-	}
-	applied := override.AppliedRecord{
-		Cluster:    karmadaWork.Annotations[policyv1alpha1.AppliedClusterOverrides],
-		Namespaced: karmadaWork.Annotations[policyv1alpha1.AppliedOverrides],
 	}
 	// The full message of the member is used, because newRejectionError may have shortened the
 	// message of err.
@@ -35,7 +30,7 @@ func nameOverriders(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstr
 			}
 		}
 	}
-	overriders := override.ResponsibleOverriders(rejection, applied, manifest)
+	overriders := override.ResponsibleOverriders(rejection, override.RecordOf(karmadaWork), manifest)
 	if len(overriders) == 0 {
 		return err
 	}

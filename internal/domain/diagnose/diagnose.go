@@ -1,6 +1,7 @@
 // Package diagnose answers: why is a template (not) in a cluster as its user wants?
 //
-// Trace checks one chain: template, policy, binding, schedule, Work, member, status. Each check
+// Trace checks one chain: template, policy, binding, schedule, override, Work,
+// member, status. Each check
 // gives a link with a verdict, a reason, a message and a remedy. LeftOut explains for each cluster
 // why the scheduler does not use it. Every view that explains a template uses these functions, so
 // that all views give the same answer.
@@ -29,6 +30,7 @@ const (
 	StagePolicy   Stage = "policy"
 	StageBinding  Stage = "binding"
 	StageSchedule Stage = "schedule"
+	StageOverride Stage = "override"
 	StageWork     Stage = "work"
 	StageMember   Stage = "member"
 	StageStatus   Stage = "status"
@@ -36,7 +38,7 @@ const (
 
 // Stages returns all stages in the order of the chain.
 func Stages() []Stage {
-	return []Stage{StageTemplate, StagePolicy, StageBinding, StageSchedule, StageWork, StageMember, StageStatus}
+	return []Stage{StageTemplate, StagePolicy, StageBinding, StageSchedule, StageOverride, StageWork, StageMember, StageStatus}
 }
 
 // Verdict is the result of a check.
@@ -120,6 +122,8 @@ func Trace(facts Facts) Diagnosis {
 		if facts.Clusters.Err != nil {
 			diagnosis.Links = append(diagnosis.Links, unreadable(Link{Stage: StageSchedule}, "the clusters", facts.Clusters.Err))
 		}
+		diagnosis.Links = append(diagnosis.Links, checkTaints(&facts)...)
+		diagnosis.Links = append(diagnosis.Links, checkOverridePolicies(&facts)...)
 		diagnosis.Links = append(diagnosis.Links, checkClusters(&facts)...)
 		diagnosis.Targets = targetsOf(bound)
 		if !isAttachedOnly(bound) {

@@ -10,7 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -103,6 +105,13 @@ func controlPlaneSetups() map[string]brokenSetup {
 			StagePolicy, "", Failed, ReasonNoPolicyMatches, "no policy selects it", "create a policy"},
 		"a policy nearly matches": {func(f *Facts) { f.unclaim(); f.policy().Spec.ResourceSelectors[0].Name = "web2" },
 			StagePolicy, "", Failed, ReasonNoPolicyMatches, `PropagationPolicy shop/web nearly does: selects name "web2", not "web"`, "correct"},
+		"a policy with a misspelled kind": {func(f *Facts) {
+			f.unclaim()
+			f.Policies.Value = append(f.Policies.Value, newPolicy("other"))
+			f.policy().Spec.ResourceSelectors[0].Kind = "Deploymnt"
+			f.Policies.Value[1].PropagationSpec().ResourceSelectors[0].Name = "web2"
+			f.UnservedKinds = sets.New(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deploymnt"})
+		}, StagePolicy, "", Failed, ReasonNoPolicyMatches, "no policy selects it; PropagationPolicy shop/web nearly does: selects apps/v1 Deploymnt, which the control plane does not serve", "correct"},
 		"the policies cannot be read": {func(f *Facts) { f.Policies = Fact[[]policy.Object]{Err: errors.New("forbidden")} },
 			StagePolicy, "", Unknown, ReasonUnreadable, "the policies could not be read: forbidden", ""},
 		"a controller created the object": {func(f *Facts) {
@@ -192,6 +201,9 @@ func scheduleSetups() map[string]brokenSetup {
 			unscheduled(workv1alpha2.BindingReasonUnschedulable, "6 replicas wanted, room for 1.")(f)
 			f.Limits = map[string]capacity.Limit{"east": {Failures: []capacity.Failure{{Estimator: "accurate", Err: errors.New("connection refused")}}}}
 		}, StageSchedule, "", Failed, workv1alpha2.BindingReasonUnschedulable, "estimator accurate has no answer for cluster east: connection refused", ""},
+		"the workload is scaled to 0": {func(f *Facts) {
+			f.binding().Spec.Replicas, f.binding().Spec.Clusters, f.Works.Value = 0, nil, nil
+		}, StageSchedule, "", OK, ReasonScaledToZero, "0 replicas are wanted, so no cluster has a copy", ""},
 		"no policy claims the binding": {func(f *Facts) { policy.ClaimOf(f.policy()).Remove(f.binding()) },
 			StageSchedule, "", Pending, ReasonNotManaged, "no policy claims the binding", "create a policy"},
 		"a cluster of the placement does not exist": {func(f *Facts) {

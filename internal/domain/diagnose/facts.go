@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
+	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -37,10 +39,12 @@ type Facts struct {
 	// Policies are the ClusterPropagationPolicies, and the PropagationPolicies in the namespace of
 	// the template. Other policies are ignored.
 	Policies Fact[[]policy.Object]
-	// Overrides are the names of the existing override policies: OverridePolicies in the namespace
-	// of the template, and ClusterOverridePolicies. They are needed only if a policy has
-	// dependentOverrides.
-	Overrides Fact[[]types.NamespacedName]
+	// UnservedKinds are the kinds in the selectors of policies and override policies that the control
+	// plane does not serve.
+	UnservedKinds sets.Set[schema.GroupVersionKind]
+	// Overrides are the ClusterOverridePolicies, and the OverridePolicies in the namespace of the
+	// template.
+	Overrides Fact[[]override.Object]
 	// Binding is the binding with the name of the template (binding.Name).
 	Binding Fact[binding.Object]
 	// Interpretation is the error with which the interpreter reads the replicas of the template. It
@@ -68,6 +72,9 @@ type MemberFacts struct {
 	Pods   Fact[[]corev1.Pod]
 	Events Fact[[]corev1.Event]
 }
+
+// serves implements policy.IsServed.
+func (f *Facts) serves(kind schema.GroupVersionKind) bool { return !f.UnservedKinds.Has(kind) }
 
 // cluster returns a cluster by name, or nil.
 func (f *Facts) cluster(name string) *clusterv1alpha1.Cluster {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -70,7 +71,7 @@ func withoutPolicy(f *Facts, link Link) Link {
 		return link
 	}
 	link.Message = "no policy selects it"
-	for _, miss := range policy.NearMisses(template, f.Policies.Value, maxNearMisses) {
+	for _, miss := range policy.NearMisses(template, f.Policies.Value, f.serves, maxNearMisses) {
 		link.Message += fmt.Sprintf("; %s nearly does: %s", policy.DisplayName(miss.Policy), strings.Join(miss.Differences, "; "))
 	}
 	link.Remedy = "correct the resourceSelectors of a policy, or create a policy that selects the template"
@@ -142,7 +143,11 @@ func checkOverrides(f *Facts, chosen policy.Object) error {
 	if f.Overrides.Err != nil {
 		return f.Overrides.Err
 	}
-	return policy.CheckDependentOverrides(chosen, func(name types.NamespacedName) bool { return slices.Contains(f.Overrides.Value, name) })
+	return policy.CheckDependentOverrides(chosen, func(name types.NamespacedName) bool {
+		return slices.ContainsFunc(f.Overrides.Value, func(each override.Object) bool {
+			return each.GetNamespace() == name.Namespace && each.GetName() == name.Name
+		})
+	})
 }
 
 // waitsForChange reports whether a Lazy policy waits for a change of the template: its binding does

@@ -39,6 +39,17 @@ const (
 	ReasonNotManaged           = "NotManagedByScheduler"
 	ReasonEstimatorUnavailable = "EstimatorUnavailable"
 	ReasonNoCluster            = "NoClusterChosen"
+	ReasonScaledToZero         = "ScaledToZero"
+	ReasonTaintTolerated       = "TaintTolerated"
+	ReasonPlacedBeforeTaint    = "PlacedBeforeTaint"
+	ReasonEvictionUnreported   = "EvictionUnreported"
+	ReasonEvictionPending      = "EvictionPending"
+
+	// Reasons of override policies.
+	ReasonOverrideApplied       = "OverrideApplied"
+	ReasonOverrideWithoutEffect = "OverrideWithoutEffect"
+	ReasonOverrideElsewhere     = "OverrideForOtherClusters"
+	ReasonOverrideNearlySelects = "OverrideNearlySelects"
 
 	// Reasons of Works.
 	ReasonApplied             = "Applied"

@@ -46,6 +46,8 @@ func checkSchedule(f *Facts) Link {
 		return failedSchedule(f, link, scheduled)
 	case placement.IsSchedulingUnreported(bound.GetGeneration(), status):
 		return unreportedSchedule(link, bound)
+	case placement.WantsNoCopy(spec):
+		link.Verdict, link.Reason, link.Message = OK, ReasonScaledToZero, "0 replicas are wanted, so no cluster has a copy"
 	case len(spec.Clusters) == 0:
 		link.Verdict, link.Reason, link.Message = Failed, ReasonNoCluster, "no cluster is chosen"
 	default:

@@ -160,6 +160,11 @@ func onlyInNamespace(policies []Object, namespace string) []Object {
 	return result
 }
 
+// TargetsCluster reports whether any rule of the policy targets the cluster.
+func TargetsCluster(source Object, cluster *clusterv1alpha1.Cluster) bool {
+	return slices.ContainsFunc(rulesOf(source), func(r rule) bool { return r.appliesTo(cluster) })
+}
+
 // appliesTo reports whether the rule targets the cluster.
 func (r rule) appliesTo(cluster *clusterv1alpha1.Cluster) bool {
 	return r.target == nil || clusteraffinity.Matches(cluster, r.target)

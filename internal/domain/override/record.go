@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
@@ -27,6 +30,34 @@ type AppliedRecord struct {
 type appliedRule struct {
 	PolicyName string                    `json:"policyName"`
 	Overriders policyv1alpha1.Overriders `json:"overriders"`
+}
+
+// RecordOf returns the record in the annotations of a Work.
+func RecordOf(karmadaWork metav1.Object) AppliedRecord {
+	annotations := karmadaWork.GetAnnotations()
+	return AppliedRecord{
+		Cluster: annotations[policyv1alpha1.AppliedClusterOverrides], Namespaced: annotations[policyv1alpha1.AppliedOverrides],
+		WithoutEffect: annotations[policyv1alpha1.IneffectiveOverrides],
+	}
+}
+
+// EffectOf returns whether the record has an applied entry of the policy, and the messages about the
+// entries of the policy that had no effect. A record that cannot be decoded is ignored.
+func (r AppliedRecord) EffectOf(source Object) (isApplied bool, withoutEffect []string) {
+	record := r.Namespaced
+	if source.GetNamespace() == "" {
+		record = r.Cluster
+	}
+	var rules []appliedRule
+	if record != "" && json.Unmarshal([]byte(record), &rules) == nil {
+		isApplied = slices.ContainsFunc(rules, func(rule appliedRule) bool { return rule.PolicyName == source.GetName() })
+	}
+	for line := range strings.SplitSeq(r.WithoutEffect, "\n") {
+		if message, isOwn := strings.CutPrefix(line, displayName(source)+", "); isOwn {
+			withoutEffect = append(withoutEffect, message)
+		}
+	}
+	return isApplied, withoutEffect
 }
 
 func encodeRecord(rules []appliedRule) (string, error) {

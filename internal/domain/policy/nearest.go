@@ -36,6 +36,7 @@ func DisplayName(policy Object) string { return ClaimOf(policy).DisplayName() }
 // The weights of differences. A selector with a distance of farDistance or more does not look like
 // a mistake, because a selector for all namespaces excludes most objects on purpose.
 const (
+	unservedDistance    = 1
 	versionDistance     = 1
 	caseDistance        = 1
 	terminatingDistance = 1
@@ -44,11 +45,19 @@ const (
 	farDistance         = 10
 )
 
+// IsServed reports whether the control plane serves a kind. A nil function means that every kind
+// counts as served.
+type IsServed func(schema.GroupVersionKind) bool
+
 // NearestMiss returns the candidate that is closest to selecting the template. It returns false if
 // a candidate selects the template, or if no candidate is close. A candidate for the kind is close
 // if it is limited to the namespace of the template. A candidate for all namespaces is close only
 // if it nearly selects the template. The order of the candidates is irrelevant.
 func NearestMiss(template *unstructured.Unstructured, candidates []Object) (NearMiss, bool) {
+	return nearestMiss(template, candidates, nil)
+}
+
+func nearestMiss(template *unstructured.Unstructured, candidates []Object, isServed IsServed) (NearMiss, bool) {
 	var nearest NearMiss
 	for _, candidate := range candidates {
 		if !inScope(candidate, template) {
@@ -56,7 +65,7 @@ func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Near
 		}
 		selectors := candidate.PropagationSpec().ResourceSelectors
 		for i := range selectors {
-			miss, ok := compareSelector(candidate, &selectors[i], template)
+			miss, ok := compareSelector(candidate, &selectors[i], template, isServed)
 			if !ok {
 				continue
 			}
@@ -73,14 +82,15 @@ func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Near
 
 // NearMisses returns the candidates that are close to selecting the template, one NearMiss for each
 // policy, closest first, at most limit. It returns nil if a candidate selects the template. See
-// NearestMiss for the meaning of close. The order of the candidates is irrelevant.
-func NearMisses(template *unstructured.Unstructured, candidates []Object, limit int) []NearMiss {
+// NearestMiss for the meaning of close. A selector for a kind that is not served is a mistake, so it is
+// closer than a selector for another name. The order of the candidates is irrelevant.
+func NearMisses(template *unstructured.Unstructured, candidates []Object, isServed IsServed, limit int) []NearMiss {
 	var misses []NearMiss
 	for _, candidate := range candidates {
 		if !isTerminating(candidate) && inScope(candidate, template) && Selects(candidate, template) {
 			return nil
 		}
-		if miss, ok := NearestMiss(template, []Object{candidate}); ok {
+		if miss, ok := nearestMiss(template, []Object{candidate}, isServed); ok {
 			misses = append(misses, miss)
 		}
 	}
@@ -99,25 +109,60 @@ func (n *NearMiss) Compare(other *NearMiss) int {
 	return cmp.Or(cmp.Compare(n.distance, other.distance), cmp.Compare(n.Policy.GetName(), other.Policy.GetName()))
 }
 
-// compareSelector returns the differences between a selector and the template. It returns false if
-// the selector is for other kinds or namespaces.
-func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) (NearMiss, bool) {
-	if !strings.EqualFold(selector.Kind, template.GetKind()) ||
-		selector.Namespace != "" && selector.Namespace != template.GetNamespace() {
+// SelectorDifferences returns why the closest of the selectors does not select the template. It
+// returns nil if a selector selects the template, or if no selector looks like a mistake.
+func SelectorDifferences(template *unstructured.Unstructured, selectors []policyv1alpha1.ResourceSelector, isServed IsServed) []string {
+	nearest := NearMiss{distance: farDistance}
+	for i := range selectors {
+		miss, ok := compareWithTemplate(&selectors[i], template, isServed)
+		if ok && miss.distance < nearest.distance {
+			nearest = miss
+		}
+	}
+	return nearest.Differences
+}
+
+// compareSelector returns the differences between a selector of the policy and the template. It
+// returns false if the selector is for other kinds or namespaces.
+func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured, isServed IsServed) (NearMiss, bool) {
+	miss, ok := compareWithTemplate(selector, template, isServed)
+	if !ok {
 		return NearMiss{}, false
 	}
-	miss := NearMiss{Policy: policy}
-	miss.compareVersion(selector, template)
-	otherGroup := miss.distance == groupDistance
-	miss.compareObject(selector, template)
+	miss.Policy = policy
 	if isTerminating(policy) {
 		miss.add(terminatingDistance, "it is being deleted")
 	}
-	if otherGroup && len(miss.Differences) > 1 {
-		return NearMiss{}, false // a different kind of the same name in another group
-	}
 	limitedToNamespace := !IsCluster(policy) || selector.Namespace != ""
 	return miss, limitedToNamespace || miss.distance < farDistance
+}
+
+// compareWithTemplate returns the differences between a selector and the template. It returns false
+// if the selector is for other kinds or namespaces.
+func compareWithTemplate(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured, isServed IsServed) (miss NearMiss, ok bool) {
+	wanted := schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind)
+	isMistake := isServed != nil && !isServed(wanted)
+	isSameKind := strings.EqualFold(selector.Kind, template.GetKind())
+	isOtherGroup := wanted.Group != template.GroupVersionKind().Group
+	if isMistake && spelling.Similar(wanted.Group, template.GroupVersionKind().Group) {
+		isOtherGroup = false
+	}
+	switch {
+	case selector.Namespace != "" && selector.Namespace != template.GetNamespace():
+		return NearMiss{}, false
+	case isMistake && (isSameKind || isSimilarName(strings.ToLower(selector.Kind), strings.ToLower(template.GetKind())) && !isOtherGroup):
+		miss.add(unservedDistance, "selects %s %s, which the control plane does not serve, instead of %s %s",
+			selector.APIVersion, selector.Kind, template.GetAPIVersion(), template.GetKind())
+	case isSameKind:
+		miss.compareVersion(selector, template)
+	default:
+		return NearMiss{}, false
+	}
+	miss.compareObject(selector, template)
+	if isOtherGroup && len(miss.Differences) > 1 {
+		return NearMiss{}, false // a different kind of the same name in another group
+	}
+	return miss, true
 }
 
 func (n *NearMiss) add(distance int, format string, args ...any) {

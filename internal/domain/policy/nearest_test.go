@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -176,26 +177,61 @@ func TestNoMatchErrorLengthIsLimited(t *testing.T) {
 	}
 }
 
+// servesBuiltIn reports whether a kind is served by an API server that has two kinds.
+func servesBuiltIn(kind schema.GroupVersionKind) bool {
+	return kind.GroupVersion().String() == "apps/v1" && (kind.Kind == "Deployment" || kind.Kind == "Deployments")
+}
+
+func TestSelectorDifferences(t *testing.T) {
+	web := newDeployment("shop", "web", map[string]string{"app": "api"})
+	tests := map[string]struct {
+		selectors []policyv1alpha1.ResourceSelector
+		want      []string
+	}{
+		"a selector selects the object": {[]policyv1alpha1.ResourceSelector{selectDeployment("web2"), selectDeployment("web")}, nil},
+		"a similar name":                {[]policyv1alpha1.ResourceSelector{selectDeployment("database"), selectDeployment("web2")}, []string{`selects name "web2", not "web"`}},
+		"another name":                  {[]policyv1alpha1.ResourceSelector{selectDeployment("database")}, nil},
+		"a misspelled kind": {[]policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deploymnt"}},
+			[]string{"selects apps/v1 Deploymnt, which the control plane does not serve, instead of apps/v1 Deployment"}},
+		"no selectors": {nil, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, SelectorDifferences(web, test.selectors, servesBuiltIn)); diff != "" {
+				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestNearMisses(t *testing.T) {
 	web := newDeployment("shop", "web", map[string]string{"app": "api"})
 	misspelled := newPolicy("shop", "misspelled", withSelectors(selectDeployment("web2")))
 	labelled := newPolicy("", "labelled", withSelectors(labelledWeb))
 	far := newPolicy("shop", "far", withSelectors(selectDeployment("database")))
+	selecting := func(name, apiVersion, kind string) Object {
+		return newPolicy("shop", name, withSelectors(policyv1alpha1.ResourceSelector{APIVersion: apiVersion, Kind: kind, Name: "web"}))
+	}
+	kind, group, version := selecting("kind", "apps/v1", "Deploymnt"), selecting("group", "app/v1", "Deployment"), selecting("version", "v1", "Deployment")
 	tests := map[string]struct {
 		policies []Object
 		limit    int
 		want     []string
 	}{
-		"closest first":                {[]Object{far, labelled, misspelled}, 9, []string{"misspelled", "labelled", "far"}},
-		"at most the limit":            {[]Object{far, labelled, misspelled}, 1, []string{"misspelled"}},
-		"no policies":                  {nil, 9, nil},
-		"a policy selects the object":  {[]Object{far, newPolicy("", "all", withSelectors(allDeployments))}, 9, nil},
-		"policies for other namespace": {[]Object{newPolicy("dev", "p", withSelectors(selectDeployment("web2")))}, 9, nil},
+		"closest first": {[]Object{far, labelled, misspelled}, 9, []string{"misspelled", "labelled", "far"}},
+		"a misspelled kind is closer than another name": {[]Object{far, misspelled, kind}, 9, []string{"kind", "misspelled", "far"}},
+		"a misspelled group":                            {[]Object{misspelled, group}, 9, []string{"group", "misspelled"}},
+		"a version that is not served":                  {[]Object{misspelled, version}, 9, []string{"version", "misspelled"}},
+		"a similar kind that is served":                 {[]Object{newPolicy("shop", "p", withSelectors(policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployments"}))}, 9, nil},
+		"at most the limit":                             {[]Object{far, labelled, misspelled}, 1, []string{"misspelled"}},
+		"no policies":                                   {nil, 9, nil},
+		"a policy selects the object":                   {[]Object{far, newPolicy("", "all", withSelectors(allDeployments))}, 9, nil},
+		"policies for other namespace":                  {[]Object{newPolicy("dev", "p", withSelectors(selectDeployment("web2")))}, 9, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, miss := range NearMisses(web, test.policies, test.limit) {
+			for _, miss := range NearMisses(web, test.policies, servesBuiltIn, test.limit) {
 				got = append(got, miss.Policy.GetName())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -1,0 +1,77 @@
+package diagnose
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/failover"
+	"karmada.io/karmada/internal/domain/toleration"
+)
+
+// checkTaints explains for each chosen cluster with taints why the template is there, or stays
+// there. A binding that only follows other bindings is not checked, because taints do not affect it.
+func checkTaints(f *Facts) []Link {
+	bound := f.Binding.Value
+	if bound.BindingSpec().Placement == nil {
+		return nil
+	}
+	var links []Link
+	for _, target := range binding.TargetClusters(bound.BindingSpec()) {
+		member := f.cluster(target.Name)
+		if member == nil {
+			continue
+		}
+		for i := range member.Spec.Taints {
+			if member.Spec.Taints[i].Effect == corev1.TaintEffectNoSchedule {
+				links = append(links, describeNoSchedule(bound, member, &member.Spec.Taints[i]))
+			}
+		}
+		if failover.HasEvictingTaint(member) {
+			links = append(links, f.describeNoExecute(bound, member))
+		}
+	}
+	return links
+}
+
+func describeNoSchedule(bound binding.Object, member *clusterv1alpha1.Cluster, taint *corev1.Taint) Link {
+	link := Link{Stage: StageSchedule, Cluster: member.Name, Verdict: OK, Reason: ReasonTaintTolerated}
+	link.Message = fmt.Sprintf("has taint %s, which the placement tolerates", taint.ToString())
+	if toleration.FirstMatch(bound.BindingSpec().Placement.ClusterTolerations, taint) == nil {
+		link.Reason = ReasonPlacedBeforeTaint
+		link.Message = fmt.Sprintf("has taint %s, which keeps only new objects away: the object is already there and keeps its replicas", taint.ToString())
+	}
+	if taint.Key == clusterv1alpha1.TaintClusterUnschedulable {
+		link.Message = "is cordoned: " + link.Message
+	}
+	return link
+}
+
+// describeNoExecute describes whether the NoExecute taints of a cluster evict the template.
+func (f *Facts) describeNoExecute(bound binding.Object, member *clusterv1alpha1.Cluster) Link {
+	link := Link{Stage: StageSchedule, Cluster: member.Name, Verdict: OK, Reason: ReasonTaintTolerated}
+	deadline, _ := failover.EvictionDeadline(member, bound)
+	evicting := conditions.Get(member.Status.Conditions, clusterv1alpha1.ClusterConditionTaintsEvict)
+	switch {
+	case deadline.Taint == nil:
+		link.Message = "has NoExecute taints, which the placement tolerates"
+	case !deadline.IsOver(f.Now):
+		until := metav1.NewTime(deadline.Until)
+		link.Message = fmt.Sprintf("has taint %s, which the placement tolerates until %s", deadline.Taint.ToString(), formatTime(&until))
+	case evicting == nil:
+		link.Verdict, link.Reason = Unknown, ReasonEvictionUnreported
+		link.Message = fmt.Sprintf("has taint %s, which the placement does not tolerate, and no controller reports whether such taints evict workloads", deadline.Taint.ToString())
+		link.Remedy = "check that karmada-controller-manager runs, and that its flag --controllers does not disable the controller cluster"
+	case evicting.Status == metav1.ConditionFalse:
+		link.Verdict, link.Reason, link.Remedy = Failed, evicting.Reason, failover.EvictionRemedy(evicting)
+		link.Message = fmt.Sprintf("has taint %s, which the placement does not tolerate, but NoExecute taints evict no workloads in this control plane", deadline.Taint.ToString())
+	default:
+		link.Verdict, link.Reason = Pending, ReasonEvictionPending
+		link.Message = fmt.Sprintf("has taint %s, which the placement does not tolerate: the object will be evicted", deadline.Taint.ToString())
+	}
+	return link
+}
