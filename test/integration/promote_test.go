@@ -174,6 +174,25 @@ Resource "apps/v1, Resource=deployments"(%[1]s/web) is promoted successfully
 			return errors.Join(checkEqual("ports", front.Spec.Ports, s.Spec.Ports), checkEqual("address", front.Spec.ClusterIP, s.Spec.ClusterIP))
 		})
 	})
+	t.Run("the generated name of the policy belongs to the policy of another object", func(t *testing.T) {
+		extra := configMap(namespace, "extra")
+		createInMember3(t, env, extra)
+		kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+		other := policyFor(t, placementOn(origin), configMap(namespace, "another"))
+		other.Name = policy.GeneratedName(kind, namespace, extra.Name)
+		env.Create(t, other)
+		out, stderr, err := promote("configmap", extra.Name)
+		if err != nil {
+			t.Fatal(err, stderr)
+		}
+		if want := "PropagationPolicy (" + namespace + "/" + policy.UnambiguousName(kind, namespace, extra.Name) + ") is created successfully"; !strings.Contains(out, want) {
+			t.Errorf("the output is %q, want %q in it", out, want)
+		}
+		if err := errors.Join(env.Karmada.Get(t.Context(), client.ObjectKeyFromObject(other), other), checkEqual("selected object", "another", other.Spec.ResourceSelectors[0].Name)); err != nil {
+			t.Error(err)
+		}
+		awaitTakenOver(t, env, extra.DeepCopy(), extra.UID)
+	})
 	t.Run("a cluster-scoped object, with the kubeconfig of the member", func(t *testing.T) { testPromoteClusterRole(t, env, origin) })
 }
 

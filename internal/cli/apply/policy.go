@@ -2,11 +2,9 @@ package apply
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 
-	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -34,20 +32,6 @@ func newPolicy(kind schema.GroupVersionKind, object *resource.Info, clusters []s
 		policyObject.SetNamespace(object.Namespace)
 	}
 	return policyObject
-}
-
-// selectsObject reports whether a stored policy selects an object by its name. Otherwise the policy
-// belongs to another object, and must not be overwritten.
-func selectsObject(stored runtime.Object, object *resource.Info) bool {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
-	if err != nil {
-		return false
-	}
-	typed := &policyv1alpha1.PropagationPolicy{} // the selectors of both kinds of policies are equal
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, typed); err != nil {
-		return false
-	}
-	return policy.SelectsByName(typed.Spec.ResourceSelectors, object.Mapping.GroupVersionKind, object.Namespace, object.Name)
 }
 
 func toAnySlice(names []string) []any {

@@ -135,7 +135,7 @@ func (p *policyApplier) newPolicyInfo(object *resource.Info, kinds policyMapping
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading %s %q: %w", mapping.GroupVersionKind.Kind, content.GetName(), err)
 	}
-	if err == nil && !selectsObject(stored, object) {
+	if err == nil && !policy.SelectsObjectByName(stored, object.Mapping.GroupVersionKind, object.Namespace, object.Name) {
 		content.SetName(policy.UnambiguousName(object.Mapping.GroupVersionKind, object.Namespace, object.Name))
 	}
 	return &resource.Info{

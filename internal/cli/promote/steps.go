@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/policy"
 	domain "karmada.io/karmada/internal/domain/promotion"
 )
 
@@ -111,12 +112,24 @@ func (p promotion) checkControlPlane(ctx context.Context, plan *plan) (exists bo
 	if plan.policyMapping, err = p.karmada.mappingOf(plan.policy.GroupVersionKind()); err != nil {
 		return false, err
 	}
-	taken, err := p.karmada.get(ctx, plan.policyMapping, plan.policy.GetNamespace(), plan.policy.GetName())
+	taken, err := p.policyWithName(ctx, plan)
 	if err == nil && taken != nil {
 		err = fmt.Errorf("%s already exists in the control plane: choose another name with --policy-name, or --auto-create-policy=false if it selects the object",
 			describeObject(plan.policyMapping, taken.GetNamespace(), taken.GetName()))
 	}
 	return false, err
+}
+
+// policyWithName returns the stored policy that has the name of the planned policy, or nil. If the
+// generated name belongs to the policy of another object, it changes the planned name.
+func (p promotion) policyWithName(ctx context.Context, plan *plan) (*unstructured.Unstructured, error) {
+	kind, namespace, name := plan.template.GroupVersionKind(), plan.template.GetNamespace(), plan.template.GetName()
+	taken, err := p.karmada.get(ctx, plan.policyMapping, plan.policy.GetNamespace(), plan.policy.GetName())
+	if err != nil || taken == nil || p.policyName != "" || policy.SelectsObjectByName(taken, kind, namespace, name) {
+		return taken, err
+	}
+	plan.policy.SetName(policy.UnambiguousName(kind, namespace, name))
+	return p.karmada.get(ctx, plan.policyMapping, plan.policy.GetNamespace(), plan.policy.GetName())
 }
 
 // checkNamespace returns an error if the namespace of the template does not exist in the

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -34,4 +35,18 @@ func SelectsByName(selectors []policyv1alpha1.ResourceSelector, kind schema.Grou
 		return selector.Name == name && selector.Kind == kind.Kind && selector.APIVersion == kind.GroupVersion().String() &&
 			(selector.Namespace == namespace || selector.Namespace == "")
 	})
+}
+
+// SelectsObjectByName reports whether a stored policy of either kind selects an object by its name.
+// Otherwise the policy belongs to another object, and must not be overwritten.
+func SelectsObjectByName(stored runtime.Object, kind schema.GroupVersionKind, namespace, name string) bool {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
+	if err != nil {
+		return false
+	}
+	typed := &policyv1alpha1.PropagationPolicy{} // the selectors of both kinds of policies are equal
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, typed); err != nil {
+		return false
+	}
+	return SelectsByName(typed.Spec.ResourceSelectors, kind, namespace, name)
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -47,5 +48,19 @@ func TestSelectsByName(t *testing.T) {
 	}
 	if SelectsByName([]policyv1alpha1.ResourceSelector{selector}, role, "", "coll:view") || SelectsByName(nil, role, "", "coll.view") {
 		t.Error("another object is selected")
+	}
+}
+
+func TestSelectsObjectByName(t *testing.T) {
+	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	stored := &policyv1alpha1.PropagationPolicy{}
+	stored.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}
+	clusterWide := &policyv1alpha1.ClusterPropagationPolicy{Spec: stored.Spec}
+	for name, want := range map[string]bool{"web": true, "db": false} {
+		for _, each := range []runtime.Object{stored, clusterWide} {
+			if got := SelectsObjectByName(each, deployment, "shop", name); got != want {
+				t.Errorf("%T selects %s: %t, want %t", each, name, got, want)
+			}
+		}
 	}
 }
