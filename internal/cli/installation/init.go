@@ -215,11 +215,7 @@ func newSteps(program *command.Program) func(string, func() error) error {
 	return func(name string, run func() error) error {
 		began := time.Now()
 		err := run()
-		sign := program.Style.Good("✔")
-		if err != nil {
-			sign = program.Style.Bad("✖")
-		}
-		program.Messagef("%s %-42s %6.1fs", sign, name, time.Since(began).Seconds())
+		program.Messagef("%s", program.Style.StepLine(name, time.Since(began), err != nil))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -43,12 +43,9 @@ func (s *screen) show(e event) {
 		fmt.Fprintln(s.out, e.Text)
 	case e.Begin:
 		s.pending = append(s.pending, e.Step)
-	case e.Error != "" && e.Step != "":
-		s.pending = removeItem(s.pending, e.Step)
-		fmt.Fprintf(s.out, "%s %-46s %6.1fs\n", s.style.Bad("✖"), e.Step, e.Seconds)
 	case e.Step != "":
 		s.pending = removeItem(s.pending, e.Step)
-		fmt.Fprintf(s.out, "%s %-46s %6.1fs\n", s.style.Good("✔"), e.Step, e.Seconds)
+		fmt.Fprintln(s.out, s.style.StepLine(e.Step, time.Duration(e.Seconds*float64(time.Second)), e.Error != ""))
 	}
 	s.draw()
 	if s.style.IsTerminal() && len(s.pending) > 0 && !s.animated {

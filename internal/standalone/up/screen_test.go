@@ -11,7 +11,7 @@ import (
 )
 
 func TestScreenShowsSteps(t *testing.T) {
-	step := func(name string) string { return fmt.Sprintf("%-46s", name) }
+	step := func(name string) string { return fmt.Sprintf("%-49s", name) }
 	tests := map[string]struct {
 		style console.Style
 		want  string
