@@ -23,7 +23,7 @@ type refusal struct {
 // refusals returns all classes. The first class that matches applies.
 func refusals() []refusal {
 	return []refusal{
-		{ReasonConflict, regexp.MustCompile(`already exists in the cluster`), "delete the object in cluster %s, or permit the takeover as the message says"},
+		{ReasonConflict, regexp.MustCompile(`already exists in the cluster`), "delete the object in cluster %s, or permit the takeover with conflictResolution: Overwrite in the policy"},
 		{ReasonNamespaceTerminates, regexp.MustCompile(`because it is being terminated|is being terminated`), "wait until the namespace is deleted in cluster %s; then Karmada creates it again"},
 		{ReasonNamespaceMissing, regexp.MustCompile(`namespaces "[^"]*" not found`), "create the namespace in the control plane, so that Karmada creates it in cluster %s"},
 		{ReasonQuotaExceeded, regexp.MustCompile(`exceeded quota`), "raise the ResourceQuota in cluster %s, or lower the replicas or their requests"},

@@ -285,7 +285,7 @@ func deliverySetups() map[string]brokenSetup {
 		"a quota of the member": {rejected(`pods "web" is forbidden: exceeded quota: team-a, requested: pods=1, used: pods=10, limited: pods=10`),
 			StageWork, "west", Failed, ReasonQuotaExceeded, "used: pods=10, limited: pods=10", "ResourceQuota in cluster west"},
 		"a conflict": {rejected("resource(kind=Deployment, shop/web) already exists in the cluster west and the strategy value is empty"),
-			StageWork, "west", Failed, ReasonConflict, "already exists in the cluster west", "takeover"},
+			StageWork, "west", Failed, ReasonConflict, "already exists in the cluster west", "takeover with conflictResolution: Overwrite"},
 		"the member does not serve the kind": {rejected(`no matches for kind "Deployment" in version "apps/v1"`),
 			StageWork, "west", Failed, ReasonAPINotServed, "no matches for kind", "CustomResourceDefinition"},
 		"an immutable field": {rejected(`Deployment.apps "web" is invalid: spec.selector: field is immutable`),
@@ -320,7 +320,7 @@ func statusSetups() map[string]brokenSetup {
 		"the object is missing in the member": {answer(nil, nil),
 			StageMember, "west", Failed, ReasonObjectMissing, "although its Work is applied", "creates a deleted object again"},
 		"the object in the member belongs to a user": {answer(newDeployment(), nil),
-			StageMember, "west", Failed, ReasonConflict, "already exists in the cluster west", "takeover"},
+			StageMember, "west", Failed, ReasonConflict, "already exists in the cluster west", "takeover with conflictResolution: Overwrite"},
 		"the status is not reported": {func(f *Facts) { f.Works.Value[1].Status.ManifestStatuses = nil },
 			StageStatus, "west", Pending, ReasonStatusNotReported, "has not reported a status yet", "karmada-agent"},
 		"Karmada may not watch the kind": {func(f *Facts) {

@@ -49,7 +49,7 @@ func (c *clusterFacts) checkOwner(link Link, observed *unstructured.Unstructured
 	if ok, owner := work.MayWrite(c.work, observed, manifest); !ok {
 		link.Verdict, link.Reason = Failed, ReasonConflict
 		link.Message = work.NewConflict(c.name, observed, owner).Error()
-		link.Remedy = fmt.Sprintf("delete the object in cluster %s, or permit the takeover as the message says", c.name)
+		link.Remedy = fmt.Sprintf("delete the object in cluster %s, or permit the takeover with conflictResolution: Overwrite in the policy", c.name)
 		return link
 	}
 	if delivered.Verdict != OK {

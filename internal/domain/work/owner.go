@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
@@ -63,8 +64,8 @@ func (c *ConflictError) Error() string {
 	} else {
 		text += "; no Work manages it: delete it in the cluster"
 	}
-	return text + fmt.Sprintf(", or set the annotation %s: %s on the template to take it over",
-		workv1alpha2.ResourceConflictResolutionAnnotation, workv1alpha2.ResourceConflictResolutionOverwrite)
+	return text + fmt.Sprintf(", or take it over with conflictResolution: %s in the policy, or with the annotation %s: %s on the template",
+		policyv1alpha1.ConflictOverwrite, workv1alpha2.ResourceConflictResolutionAnnotation, workv1alpha2.ResourceConflictResolutionOverwrite)
 }
 
 func isManaged(object *unstructured.Unstructured) bool {

@@ -76,7 +76,7 @@ func TestConflictError(t *testing.T) {
 	observed := labelledConfigMap("true", "id-2", "uid-2", "w-2", "")
 	const known = "resource(kind=ConfigMap, shop/c) already exists in the cluster m1 and the work.karmada.io/conflict-resolution " +
 		"strategy value is empty, Karmada will not manage this resource"
-	const remedy = "set the annotation work.karmada.io/conflict-resolution: overwrite on the template"
+	const remedy = "or take it over with conflictResolution: Overwrite in the policy, or with the annotation work.karmada.io/conflict-resolution: overwrite on the template"
 	for owner, want := range map[string]string{"Work a/b": "belongs to Work a/b", "": "no Work manages it"} {
 		text := NewConflict("m1", observed, owner).Error()
 		if !strings.HasPrefix(text, known) {
