@@ -19,8 +19,6 @@ import (
 // Feature gates that decide whether a field has an effect.
 const (
 	gateFailover                    = "Failover"
-	gateFederatedQuotaEnforcement   = "FederatedQuotaEnforcement"
-	gateMultiClusterService         = "MultiClusterService"
 	gatePropagationPolicyPreemption = "PropagationPolicyPreemption"
 	gateStatefulFailoverInjection   = "StatefulFailoverInjection"
 	gateWorkloadAffinity            = "WorkloadAffinity"

@@ -54,14 +54,7 @@ func TestWarnIneffectiveFields(t *testing.T) {
 			new:      policy(`propagateDeps: true, failover: {application: {decisionConditions: {}, purgeMode: Directly, statePreservation: {rules: [{aliasLabelName: a, jsonPath: "{.x"}]}}}`),
 			warnings: []string{"spec.failover.application.statePreservation.rules[0].jsonPath"},
 		},
-		"a quota, gate disabled": {
-			new:      `{kind: FederatedResourceQuota, metadata: {name: q}, spec: {overall: {cpu: "1"}}}`,
-			rules:    withDisabledGates("FederatedQuotaEnforcement"),
-			warnings: []string{"spec.overall"},
-		},
-		"a quota with static assignments":      {new: validQuota, rules: withDisabledGates("FederatedQuotaEnforcement")},
-		"a MultiClusterService, gate disabled": {new: validMultiClusterService, rules: allGatesDisabled, warnings: []string{"spec"}},
-		"a ClusterTaintPolicy, gate disabled":  {new: validTaints, rules: allGatesDisabled, warnings: []string{"spec"}},
+		"a ClusterTaintPolicy, gate disabled": {new: validTaints, rules: allGatesDisabled, warnings: []string{"spec"}},
 	})
 }
 

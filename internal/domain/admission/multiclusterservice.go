@@ -24,7 +24,6 @@ func (r *report) validateMultiClusterService(service, old *networkingv1alpha1.Mu
 		r.validateClusterName(path.Child("consumerClusters").Index(i).Child("name"), cluster.Name)
 	}
 	r.warnIgnoredServiceFields(path, spec)
-	r.warnDisabledGate(path, gateMultiClusterService, true)
 	if old != nil {
 		r.validateLoadBalancer(field.NewPath("status", "loadBalancer"), &service.Status.LoadBalancer)
 	}

@@ -30,7 +30,6 @@ func (r *report) validateFederatedResourceQuota(quota *policyv1alpha1.FederatedR
 
 func (r *report) validateAssignments(path *field.Path, spec *policyv1alpha1.FederatedResourceQuotaSpec) {
 	assigned := corev1.ResourceList{}
-	r.warnDisabledGate(path.Child("overall"), gateFederatedQuotaEnforcement, len(spec.StaticAssignments) == 0)
 	for i, assignment := range spec.StaticAssignments {
 		itemPath := path.Child("staticAssignments").Index(i)
 		r.validateClusterName(itemPath.Child("clusterName"), assignment.ClusterName)

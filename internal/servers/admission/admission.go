@@ -123,13 +123,23 @@ func (r Reviewer) validate(ctx context.Context, kind *kind, version string, cont
 		return nil, err
 	}
 	violations, warnings := objectRules.Validate(object, old)
-	if kind.notImplemented && old == nil {
-		warnings = append(warnings, fmt.Sprintf("%s: the object is stored but has no effect: this version does not implement this kind", kind.name))
+	if kind.notImplemented {
+		warnings = notImplementedWarnings(kind, old)
 	}
 	if err := violations.ToAggregate(); err != nil {
 		return warnings, err
 	}
 	return warnings, r.checkQuota(ctx, object, old, dryRun)
+}
+
+// notImplementedWarnings returns the warning for a new object that has no effect at all. It replaces
+// the warnings about single fields, which suggest other fields or a feature gate: these have no effect
+// either.
+func notImplementedWarnings(kind *kind, old runtime.Object) []string {
+	if old != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: the object is stored but has no effect: this version does not implement this kind", kind.name)}
 }
 
 // creationWarnings returns the warnings for a new object of a kind without a validating

@@ -30,6 +30,7 @@ const (
 	oldBinding                    = `{apiVersion: work.karmada.io/v1alpha1, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`
 	interpreter                   = `{apiVersion: config.karmada.io/v1alpha1, kind: ResourceInterpreterCustomization, metadata: {name: c}, spec: {target: {apiVersion: example.io/v1, kind: Widget}, customizations: {}}}`
 	rebalancer                    = `{apiVersion: apps.karmada.io/v1alpha1, kind: WorkloadRebalancer, metadata: {name: r}, spec: {workloads: []}}`
+	service                       = `{apiVersion: networking.karmada.io/v1alpha1, kind: MultiClusterService, metadata: {name: web, namespace: shop}, spec: {types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [m1]}}}`
 	remedy                        = `{apiVersion: remedy.karmada.io/v1alpha1, kind: Remedy, metadata: {name: r}}`
 	workOutsideExecutionNamespace = `{apiVersion: work.karmada.io/v1alpha1, kind: Work, metadata: {name: w, namespace: shop}, spec: {}}`
 )
@@ -138,6 +139,8 @@ func TestPluginValidates(t *testing.T) {
 		"a WorkloadRebalancer gets a warning":                   {new: rebalancer, operation: admission.Create, warnings: 1},
 		"a Remedy gets a warning":                               {new: remedy, operation: admission.Create, warnings: 1},
 		"an updated Remedy gets no warning":                     {new: remedy, old: remedy, operation: admission.Update},
+		"a MultiClusterService gets a single warning":           {new: service, operation: admission.Create, warnings: 1},
+		"an updated MultiClusterService gets no warning":        {new: service, old: service, operation: admission.Update},
 		"a customization gets no warning":                       {new: interpreter, operation: admission.Create},
 		"an updated Work gets no warning":                       {new: workOutsideExecutionNamespace, old: workOutsideExecutionNamespace, operation: admission.Update},
 		"a quota error keeps its status": {
