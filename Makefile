@@ -18,7 +18,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath -buildvcs=%,$(GOFLAGS)) -trimpath -buildvcs=false)
 
 MODULE := karmada.io/karmada
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION ?= $(shell tools/version)
 # The embedded API servers report this version of Kubernetes to clients.
 KUBERNETES := $(shell awk '$$1=="k8s.io/kubernetes" {print $$2}' go.mod)
 KUBERNETES_MINOR := $(word 2,$(subst ., ,$(KUBERNETES)))
@@ -111,7 +111,8 @@ DIST ?= dist
 
 images: go-version ## write the container image as OCI archives into dist/, without a container engine
 	@$(GO) -C tools build -o $(CURDIR)/bin/tools/image ./image
-	@bin/tools/image --version '$(VERSION)' --ldflags '$(LDFLAGS)' --platforms '$(PLATFORMS)' --out '$(DIST)'
+	@# The tag of an image cannot contain the + of a version.
+	@bin/tools/image --version '$(subst +,_,$(VERSION))' --ldflags '$(LDFLAGS)' --platforms '$(PLATFORMS)' --out '$(DIST)'
 
 reproducible: go-version ## build the commit twice and compare the programs (PROGRAMS=karmadactl for one)
 	@tools/reproducible $(PROGRAMS)

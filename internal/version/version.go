@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // Set by the linker (-X). Empty in a build without the Makefile.
@@ -30,7 +31,8 @@ const (
 // Info identifies a build. The names of its fields are part of the output of the version
 // commands.
 type Info struct {
-	// GitVersion is the nearest tag, or v0.0.0-dev.
+	// GitVersion is a semantic version: that of the release, or that of a development build, which
+	// ends with the commit. tools/version computes it.
 	GitVersion string `json:"gitVersion"`
 	// GitCommit is the full hash of the commit.
 	GitCommit string `json:"gitCommit"`
@@ -68,6 +70,10 @@ func Get() Info {
 	info.GitShortCommit = info.GitCommit[:min(len(info.GitCommit), shortCommitLength)]
 	return info
 }
+
+// ImageTag returns the version as the tag of an image, which cannot contain the + of a version. The
+// build gives the image this tag.
+func (i Info) ImageTag() string { return strings.ReplaceAll(i.GitVersion, "+", "_") }
 
 // withBuildInfo fills the fields that the linker did not set with the values of the toolchain.
 func (i Info) withBuildInfo(build *debug.BuildInfo) Info {

@@ -32,6 +32,12 @@ func TestGetReturnsNoEmptyField(t *testing.T) {
 	}
 }
 
+func TestImageTagHasNoPlus(t *testing.T) {
+	if got, want := (Info{GitVersion: "v0.1.0-dev+0a1b2c3d.dirty"}).ImageTag(), "v0.1.0-dev_0a1b2c3d.dirty"; got != want {
+		t.Errorf("ImageTag() = %q, want %q", got, want)
+	}
+}
+
 func TestBuildInfoFillsMissingFields(t *testing.T) {
 	build := &debug.BuildInfo{
 		Main: debug.Module{Version: "v1.0.0"},

@@ -78,7 +78,7 @@ func parseEnable(t *testing.T, args ...string) *enableOptions {
 }
 
 func TestImages(t *testing.T) {
-	release := "karmada:" + version.Get().GitVersion
+	release := "karmada:" + version.Get().ImageTag()
 	tests := map[string]struct {
 		args []string
 		want string

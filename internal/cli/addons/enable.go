@@ -120,7 +120,7 @@ func (o *enableOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 }
 
 // defaultImage returns the image with all programs of this version.
-func defaultImage() string { return rendering.Image(version.Get().GitVersion) }
+func defaultImage() string { return rendering.Image(version.Get().ImageTag()) }
 
 func (o *enableOptions) validate(s *session, selected []addon) error {
 	if o.podTimeout <= 0 {

@@ -23,7 +23,7 @@ const (
 )
 
 // defaultImage returns the image with all programs of this version.
-func defaultImage() string { return rendering.Image(version.Get().GitVersion) }
+func defaultImage() string { return rendering.Image(version.Get().ImageTag()) }
 
 // addHostFlags adds the flags that select the host cluster and the namespace.
 func addHostFlags(program *command.Program, cmd *cobra.Command, host *command.Kubeconfig, namespace *string) {

@@ -51,7 +51,7 @@ func renderInit(t *testing.T, o *initOptions) map[string]*unstructured.Unstructu
 
 // TestFlagsReachTheObjects requires that each flag changes the rendered object that it is about.
 func TestFlagsReachTheObjects(t *testing.T) {
-	release, digest := version.Get().GitVersion, strings.Repeat("0a", 32)
+	release, digest := version.Get().ImageTag(), strings.Repeat("0a", 32)
 	tests := map[string]struct {
 		args   []string
 		object string
@@ -233,7 +233,7 @@ func TestFieldsOfAFileReplaceFlags(t *testing.T) {
 		"Service karmada-apiserver/metadata.namespace":                            "elsewhere",
 		"Deployment karmada-scheduler/spec.template.spec.nodeSelector.disk":       "ssd",
 		"Deployment karmada-scheduler/spec.template.spec.priorityClassName":       "high",
-		"Deployment karmada-scheduler/spec.template.spec.containers.0.image":      "r.example.com/karmada:" + version.Get().GitVersion,
+		"Deployment karmada-scheduler/spec.template.spec.containers.0.image":      "r.example.com/karmada:" + version.Get().ImageTag(),
 		"Deployment karmada-webhook/spec.replicas":                                int64(7),
 	} {
 		object, field, _ := strings.Cut(path, "/")

@@ -12,9 +12,9 @@ const ImageName = "karmada"
 // LocalRegistry is the registry in the name of an image that was built and not pushed to any registry.
 const LocalRegistry = "localhost/karmada"
 
-// Image returns the name that the build gives to the image with all programs of a version. Nodes have
-// this image only after it was loaded into them.
-func Image(version string) string { return LocalRegistry + "/" + ImageName + ":" + version }
+// Image returns the name that the build gives to the image with all programs and a tag. Nodes have this
+// image only after it was loaded into them.
+func Image(tag string) string { return LocalRegistry + "/" + ImageName + ":" + tag }
 
 // LocalImage returns the values that select the image of Image for all components.
 func LocalImage() Values {

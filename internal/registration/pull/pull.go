@@ -51,7 +51,7 @@ const (
 // DefaultAgentImage returns the name that the build gives to the image of all programs, with the
 // version of this program. Nodes have this image only after it was loaded into them.
 func DefaultAgentImage() string {
-	return "localhost/karmada/karmada:" + version.Get().GitVersion
+	return "localhost/karmada/karmada:" + version.Get().ImageTag()
 }
 
 // Register registers a cluster in pull mode. Its only credential is a bootstrap token.
