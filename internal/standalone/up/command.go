@@ -53,8 +53,9 @@ func upCommand() *cobra.Command {
 	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, Components: allComponents, Gates: gates.New(), Failover: true}
 	var detach, join, runPrograms bool
 	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Run a Karmada control plane on this machine, with simulated member clusters on request",
+		Use:        "up",
+		SuggestFor: []string{"start", "run"},
+		Short:      "Run a Karmada control plane on this machine, with simulated member clusters on request",
 		Example: `  # Run a control plane
   karmada up
   # Run a control plane with three member clusters in the background

@@ -16,7 +16,7 @@ import (
 func downCommand() *cobra.Command {
 	path, purge, force := defaultDataDir(), false, false
 	cmd := &cobra.Command{
-		Use:   "down",
+		Use: "down", SuggestFor: []string{"stop"},
 		Short: "Stop all processes of `karmada up`",
 		Example: `  # Stop and keep all data for the next karmada up
   karmada down

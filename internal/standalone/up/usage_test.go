@@ -83,9 +83,11 @@ func TestUnknownCommandSuggestsSimilar(t *testing.T) {
 	root.AddCommand(Commands()...)
 	const advice = "\nSee 'karmada --help' for the available commands."
 	for args, want := range map[string]string{
-		"--v=2 upp":   `unknown command "upp" for "karmada"; did you mean up?` + advice,
-		"frob --help": `unknown command "frob" for "karmada"` + advice,
-		"init":        `unknown command "init" for "karmada"` + advice,
+		"--v=2 upp":    `unknown command "upp" for "karmada"; did you mean up?` + advice,
+		"start":        `unknown command "start" for "karmada"; did you mean up?` + advice,
+		"stop --purge": `unknown command "stop" for "karmada"; did you mean down?` + advice,
+		"frob --help":  `unknown command "frob" for "karmada"` + advice,
+		"init":         `unknown command "init" for "karmada"` + advice,
 	} {
 		if err := console.CheckCommand(root, strings.Fields(args)); err == nil || err.Error() != want || ExitCode(err) != 1 {
 			t.Errorf("%s: %v, want %s", args, err, want)
