@@ -50,7 +50,7 @@ func TestGlobalProxy(t *testing.T) {
 	}
 
 	eventually(t, "the ConfigMaps of both members in one list", func(context.Context) error {
-		found := run("get", "configmaps", "-l", "app=search", "-o", "wide")
+		found := run("get", "configmaps", "-l", "app=search")
 		if !containsAll(found.stdout, []string{"of-" + member1, "of-" + member2, "CLUSTER", member1, member2}) {
 			return fmt.Errorf("stdout %s\nstderr %s", found.stdout, found.stderr)
 		}

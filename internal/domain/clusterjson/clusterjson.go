@@ -184,9 +184,9 @@ func RewriteTable(body []byte, cluster string) ([]byte, error) {
 	return rawjson.Set(nil, body, WithClusterColumn(columns), "columnDefinitions")
 }
 
-// clusterColumn is the column of a table that names the cluster. It has a priority, so that it is
-// only part of wide output.
-var clusterColumn = []byte(`{"name":"Cluster","type":"string","format":"","description":"Cluster that has the object.","priority":1}`)
+// clusterColumn is the column of a table that names the cluster. Its priority is 0, so that kubectl also
+// prints it without -o wide: the name of an object alone does not identify the object.
+var clusterColumn = []byte(`{"name":"Cluster","type":"string","format":"","description":"Cluster that has the object.","priority":0}`)
 
 // RewriteRow appends to dst a copy of a row of a table with a cell for the cluster. The object of the
 // row, if it has one, gets the annotation.

@@ -62,7 +62,7 @@ func TestRewriteObject(t *testing.T) {
 		"a Status": {`{"kind":"Status","code":404}`, `{"kind":"Status","code":404}`},
 		"a table": {
 			`{"kind":"Table","metadata":{"resourceVersion":"12"},"columnDefinitions":[{"name":"Name"}],"rows":[{"cells":["a", 2 ],"object":{"metadata":{}}},{"cells":[],"object":null}]}`,
-			`{"kind":"Table","metadata":{"resourceVersion":"eyJtMSI6IjEyIn0"},"columnDefinitions":[{"name":"Name"},{"name":"Cluster","type":"string","format":"","description":"Cluster that has the object.","priority":1}],` +
+			`{"kind":"Table","metadata":{"resourceVersion":"eyJtMSI6IjEyIn0"},"columnDefinitions":[{"name":"Name"},{"name":"Cluster","type":"string","format":"","description":"Cluster that has the object.","priority":0}],` +
 				`"rows":[{"cells":["a",2,"m1"],"object":{"metadata":{"annotations":` + annotation + `}}},{"cells":["m1"],"object":null}]}`,
 		},
 	}
