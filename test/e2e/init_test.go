@@ -201,7 +201,8 @@ func (h *hostedPlane) secret(t *testing.T, name string) *corev1.Secret {
 func (h *hostedPlane) checkAddons(t *testing.T) {
 	t.Helper()
 	addons := func(args ...string) commandResult {
-		return h.karmadactl(t.Context(), append([]string{"addons"}, append(args, "--karmada-kubeconfig", h.plane.karmadaConfig())...)...)
+		// The commands find the control plane in the host.
+		return h.karmadactl(t.Context(), append([]string{"addons"}, args...)...)
 	}
 	enabled := addons("enable", hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram, "-C", h.namespace, "--member-kubeconfig", shared.membersConfig(), "--member-context", member2)
 	enabled.mustSucceed(t)
@@ -290,6 +291,10 @@ func (h *hostedPlane) checkRemoval(t *testing.T) {
 	if !strings.Contains(preview.stdout, `delete deployment "karmada-apiserver"`) || len(h.hostObjects(t)) != len(before) {
 		t.Errorf("the dry run printed:\n%s", preview.stdout)
 	}
+	if !strings.Contains(preview.stderr, "would refuse") {
+		t.Errorf("the dry run does not mention the joined cluster:\n%s", preview.stderr)
+	}
+	h.karmadactl(t.Context(), "deinit").mustFail(t, 1, "(push)", "karmadactl unjoin "+h.namespace+" --cluster-kubeconfig=MEMBER_KUBECONFIG", "--force")
 	h.karmadactl(t.Context(), "deinit", "--force").mustSucceed(t)
 	eventually(t, "nothing remains in the host", func(context.Context) error {
 		if remaining := h.hostObjects(t); len(remaining) > 0 {

@@ -76,7 +76,7 @@ func (s *session) renderEstimator(ctx context.Context, given values, kubeconfig 
 // checkKarmada connects to the control plane. It returns an error if the cluster has an estimator
 // that another program installed, and warns if the cluster does not exist.
 func (s *session) checkKarmada(ctx context.Context) error {
-	if err := s.connectKarmada(); err != nil {
+	if err := s.connectKarmada(ctx); err != nil {
 		return err
 	}
 	err := s.karmadaApplier().CheckOwner(ctx, hosted.EstimatorAddress(s.cluster, "", 0))
@@ -185,7 +185,7 @@ func (s *session) isSimulatedHost(ctx context.Context) (bool, error) {
 }
 
 func disableEstimator(ctx context.Context, s *session) error {
-	if err := s.connectKarmada(); err != nil {
+	if err := s.connectKarmada(ctx); err != nil {
 		return err
 	}
 	// The address is deleted first, so that the scheduler does not call an estimator that ends.

@@ -81,7 +81,7 @@ func (s *session) state(ctx context.Context, row addon) (string, error) {
 
 // apiServicesState returns the state of an addon whose Deployment is ready.
 func (s *session) apiServicesState(ctx context.Context, names []string) (string, error) {
-	if err := s.connectKarmada(); err != nil {
+	if err := s.connectKarmada(ctx); err != nil {
 		return stateUnknown, err
 	}
 	for _, name := range names {

@@ -29,7 +29,7 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 	if err != nil {
 		return 0, err
 	}
-	if err := s.connectKarmada(); err != nil {
+	if err := s.connectKarmada(ctx); err != nil {
 		return 0, err
 	}
 	registration, err := s.searchRegistration(o.hostDomain, certificates.Data[hosted.CAKey])
@@ -67,7 +67,7 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 // disableSearch removes the registration before the server, because an APIService without a server
 // stops the deletion of namespaces in the control plane.
 func disableSearch(ctx context.Context, s *session) error {
-	if err := s.connectKarmada(); err != nil {
+	if err := s.connectKarmada(ctx); err != nil {
 		return err
 	}
 	registration, err := s.searchRegistration("", nil)
@@ -93,7 +93,7 @@ func (s *session) searchRegistration(hostDomain string, ca []byte) ([]client.Obj
 }
 
 func (s *session) awaitAPIServices(ctx context.Context, registration []client.Object, timeout time.Duration) error {
-	config, err := s.karmadaFlags.Config()
+	config, err := s.karmadaConfig(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", karmadaName, err)
 	}

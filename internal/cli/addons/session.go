@@ -1,16 +1,22 @@
 package addons
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install/installer"
 )
 
 // installerName is the label value of the objects that the commands install.
@@ -45,7 +51,7 @@ func (s *session) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.hostFlags.Path, "kubeconfig", "", "kubeconfig of the host cluster; if empty $KUBECONFIG, else ~/.kube/config")
 	s.program.AddContext(cmd, "context", &s.hostFlags.Context, "context of the host cluster in its kubeconfig; the current one if empty", func() string { return s.hostFlags.Path })
-	flags.StringVar(&s.karmadaFlags.Path, "karmada-kubeconfig", defaultKarmadaKubeconfig, "kubeconfig of the control plane")
+	flags.StringVar(&s.karmadaFlags.Path, "karmada-kubeconfig", defaultKarmadaKubeconfig, "kubeconfig of the control plane. Without this flag and this file, the certificates of the installation in the host cluster are used")
 	s.program.AddContext(cmd, "karmada-context", &s.karmadaFlags.Context, "context of the control plane in its kubeconfig; the current one if empty", func() string { return s.karmadaFlags.Path })
 	flags.StringVarP(&s.namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the components in the host cluster")
 	flags.StringVarP(&s.cluster, "cluster", "C", "", "member that the estimator serves")
@@ -57,22 +63,51 @@ func (s *session) addFlags(cmd *cobra.Command) {
 // connectHost creates the client of the host cluster.
 func (s *session) connectHost() (err error) {
 	s.hostFlags.As = s.program.As
-	s.host, err = newClient(s.hostFlags, hostName)
+	config, err := s.hostFlags.Config()
+	if err != nil {
+		return fmt.Errorf("%s: %w", hostName, err)
+	}
+	s.host, err = newClient(config, hostName)
 	return err
 }
 
 // connectKarmada creates the client of the control plane.
-func (s *session) connectKarmada() (err error) {
-	s.karmadaFlags.As = s.program.As
-	s.karmada, err = newClient(s.karmadaFlags, karmadaName)
+func (s *session) connectKarmada(ctx context.Context) error {
+	config, err := s.karmadaConfig(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", karmadaName, err)
+	}
+	s.karmada, err = newClient(config, karmadaName)
 	return err
 }
 
-func newClient(kubeconfig command.Kubeconfig, cluster string) (client.Client, error) {
-	config, err := kubeconfig.Config()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cluster, err)
+// karmadaConfig returns the client configuration of the control plane. Without flags and without the
+// default file, it uses the certificates that the installation stores in the host.
+func (s *session) karmadaConfig(ctx context.Context) (*rest.Config, error) {
+	s.karmadaFlags.As = s.program.As
+	config, err := s.karmadaFlags.Config()
+	if err == nil || s.karmadaFlags.Path != defaultKarmadaKubeconfig || s.karmadaFlags.Context != "" {
+		return config, err
 	}
+	if _, statErr := os.Stat(defaultKarmadaKubeconfig); !errors.Is(statErr, fs.ErrNotExist) {
+		return nil, err
+	}
+	host, err := s.hostFlags.Config()
+	if err != nil {
+		return nil, err
+	}
+	install, err := installer.Open(ctx, installer.Options{Host: host}, s.namespace)
+	if err == nil {
+		config, err = install.ConnectKarmada(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("there is no kubeconfig %s, and the certificates cannot be read from %s: %w: set the kubeconfig with --karmada-kubeconfig", defaultKarmadaKubeconfig, hostName, err)
+	}
+	config.Impersonate = host.Impersonate
+	return config, nil
+}
+
+func newClient(config *rest.Config, cluster string) (client.Client, error) {
 	config.Timeout = requestTimeout
 	made, err := client.New(config, client.Options{Scheme: scheme.Scheme})
 	if err != nil {

@@ -23,7 +23,8 @@ func NewDeinit(program *command.Program) *cobra.Command {
 		Long: `Remove a control plane that "init" installed from its host cluster.
 
 The data of etcd, the files of this machine, and the objects in members stay. Members
-keep their workloads.`,
+keep their workloads. While clusters are joined, the command refuses, because they would
+keep the credentials of the control plane: remove them first, or use --force.`,
 		Example: program.Examples(`
 			# Show what would be deleted
 			{{program}} deinit --dry-run
@@ -33,6 +34,11 @@ keep their workloads.`,
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			host.As = program.As
+			if !force {
+				if err := checkBeforeRemoval(cmd.Context(), program, host, removal); err != nil {
+					return err
+				}
+			}
 			if !force && !removal.DryRun {
 				agreed, err := program.Confirm(fmt.Sprintf("Delete the control plane in namespace %s of the host cluster?", removal.Namespace), "--force")
 				if err != nil || !agreed {
@@ -46,10 +52,21 @@ keep their workloads.`,
 	}
 	addHostFlags(program, cmd, &host, &removal.Namespace)
 	flags := cmd.Flags()
-	flags.BoolVarP(&force, "force", "f", false, "do not ask")
+	flags.BoolVarP(&force, "force", "f", false, "do not ask, and remove the control plane even if clusters hold its credentials")
 	flags.BoolVar(&removal.DryRun, "dry-run", false, "print what would be deleted, and change nothing")
 	flags.BoolVar(&removal.PurgeNamespace, "purge-namespace", false, "delete the namespace too, with everything in it")
 	return cmd
+}
+
+// checkBeforeRemoval checks that no cluster holds credentials of the control plane. A dry run only
+// prints the result.
+func checkBeforeRemoval(ctx context.Context, program *command.Program, host command.Kubeconfig, removal installer.Removal) error {
+	err := checkCredentialHolders(ctx, program, host, removal.Namespace)
+	if err != nil && removal.DryRun && ctx.Err() == nil {
+		program.Messagef("%s without --force, the command would refuse: %v", program.Style.Warn("warning:"), err)
+		return nil
+	}
+	return err
 }
 
 func runRemoval(ctx context.Context, program *command.Program, kubeconfig command.Kubeconfig, removal installer.Removal) error {

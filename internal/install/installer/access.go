@@ -1,11 +1,14 @@
 package installer
 
 import (
+	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/install/certificates"
 )
@@ -15,6 +18,34 @@ const (
 	clusterName = "karmada-apiserver"
 	userName    = "karmada-admin"
 )
+
+// ConnectKarmada returns the client configuration of an administrator of the installed control plane,
+// with the stored certificates. It is valid until Close.
+func (i *Installer) ConnectKarmada(ctx context.Context) (*rest.Config, error) {
+	i.files = customCertificates(i.Installation)
+	if i.settings.isManaged {
+		stored, err := i.readCertificates(ctx)
+		if err != nil {
+			return nil, err
+		}
+		i.files = stored
+	}
+	if len(i.files[certificates.Karmada+".crt"]) == 0 {
+		return nil, fmt.Errorf("the installation in namespace %s of %s has no certificate of an administrator", i.Namespace, hostName)
+	}
+	return i.karmadaConfig()
+}
+
+// HasAPIServer reports whether the host has the API server of the installation, running or not. It has
+// none before the first start, and after a removal that was interrupted.
+func (i *Installer) HasAPIServer(ctx context.Context) (bool, error) {
+	deployment := &appsv1.Deployment{}
+	err := i.host.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: i.settings.apiServer}, deployment)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading Deployment %s/%s of %s: %w", i.Namespace, i.settings.apiServer, hostName, err)
+	}
+	return err == nil, nil
+}
 
 // kubeconfig returns the kubeconfig of an administrator, which refers to no files.
 func (i *Installer) kubeconfig(server string) ([]byte, error) {

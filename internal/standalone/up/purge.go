@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -23,8 +24,6 @@ const (
 	clustersPrefix = "/registry/" + clusterv1alpha1.GroupName + "/clusters/"
 	// purgeTimeout is the time limit of each attempt to list the registered clusters.
 	purgeTimeout = 30 * time.Second
-	// maxClustersInError limits the number of clusters that an error lists.
-	maxClustersInError = 10
 	// maxStderrBytes limits how much of the stderr output of a failed process is in an error. The
 	// limit applies to the start and to the end of the output.
 	maxStderrBytes = 1 << 10
@@ -37,8 +36,7 @@ type credentialsHeldError struct {
 	// replacedDir is the directory of the replaced control plane that stores these clusters. Empty
 	// means that the current control plane stores them.
 	replacedDir string
-	// pushClusters and pullClusters are the names of the clusters by mode.
-	pushClusters, pullClusters []string
+	holders     registration.CredentialHolders
 }
 
 // Error implements error.
@@ -51,66 +49,36 @@ func (c *credentialsHeldError) Error() string {
 	return fmt.Sprintf("not removing %s: %s that %s would keep the credentials of this control plane: %s. "+
 		"%s, while `karmada up --data-dir %s` runs: %s%s. Without the kubeconfig of the cluster, its credentials stay valid there. "+
 		"With --force the data is removed anyway; the clusters keep the service accounts of Karmada with their roles and bindings, agents, and propagated objects",
-		c.dir.path, countOf(len(c.pushClusters)+len(c.pullClusters), "cluster"), subject, describeClusters(c.pushClusters, c.pullClusters), removal, c.dir.path, strings.Join(c.leaveCommands(), ", "), followUp)
+		c.dir.path, countOf(c.holders.Count(), "cluster"), subject, c.holders, removal, c.dir.path, strings.Join(c.leaveCommands(), ", "), followUp)
 }
 
 // leaveCommands returns, for each mode, the command that removes one of the clusters from the
 // control plane. For the clusters of a replaced control plane, the command contains --force,
 // because the restored control plane may have no Cluster of that name.
-func (c *credentialsHeldError) leaveCommands() (commands []string) {
-	force := ""
+func (c *credentialsHeldError) leaveCommands() []string {
+	var flags []string
 	if c.replacedDir != "" {
-		force = " --force"
+		flags = []string{"--force"}
 	}
-	for _, one := range []struct {
-		verb  string
-		names []string
-	}{{"unjoin", c.pushClusters}, {"unregister", c.pullClusters}} {
-		if len(one.names) > 0 {
-			commands = append(commands, fmt.Sprintf("`karmadactl %s %s%s --cluster-kubeconfig=<kubeconfig of %[2]s>`", one.verb, one.names[0], force))
-		}
+	commands := c.holders.LeaveCommands("karmadactl", flags...)
+	for i, command := range commands {
+		commands[i] = "`" + command + "`"
 	}
 	return commands
-}
-
-func describeClusters(push, pull []string) string {
-	var all []string
-	for _, name := range push {
-		all = append(all, name+" (push)")
-	}
-	for _, name := range pull {
-		all = append(all, name+" (pull)")
-	}
-	slices.Sort(all)
-	if more := len(all) - maxClustersInError; more > 0 {
-		all = append(all[:maxClustersInError], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(all, ", ")
 }
 
 // checkCredentialHolders returns an error if clusters that are not members of this installation
 // hold credentials. Members are identified by their address. A pull mode member without an address
 // is identified by its name.
 func (d dataDir) checkCredentialHolders(clusters []clusterv1alpha1.Cluster, members map[string]string) error {
-	holders := &credentialsHeldError{dir: d}
-	for i := range clusters {
-		cluster := &clusters[i]
-		isMember := slices.Contains(valuesOf(members), cluster.Spec.APIEndpoint) ||
+	holders := registration.NewCredentialHolders(clusters, func(cluster *clusterv1alpha1.Cluster) bool {
+		return slices.Contains(valuesOf(members), cluster.Spec.APIEndpoint) ||
 			cluster.Spec.APIEndpoint == "" && members[cluster.Name] != ""
-		switch {
-		case isMember:
-		case cluster.Spec.SyncMode == clusterv1alpha1.Pull:
-			holders.pullClusters = append(holders.pullClusters, cluster.Name)
-		default:
-			holders.pushClusters = append(holders.pushClusters, cluster.Name)
-		}
-	}
-	if len(holders.pushClusters)+len(holders.pullClusters) == 0 {
+	})
+	if holders.Count() == 0 {
 		return nil
 	}
-	slices.Sort(holders.pushClusters)
-	slices.Sort(holders.pullClusters)
-	return holders
+	return &credentialsHeldError{dir: d, holders: holders}
 }
 
 func valuesOf(addresses map[string]string) []string {

@@ -37,9 +37,9 @@ func TestPurgeIsRejectedForJoinedClusters(t *testing.T) {
 		"a member under another name":         {clusters: []clusterv1alpha1.Cluster{joinedCluster("east", member1, clusterv1alpha1.Push)}},
 		"a member without an address":         {clusters: []clusterv1alpha1.Cluster{joinedCluster("member2", "", clusterv1alpha1.Pull)}},
 		"a cluster with the name of a member": {clusters: []clusterv1alpha1.Cluster{joinedCluster("member1", "https://far.example:6443", clusterv1alpha1.Push)}, want: []string{"1 cluster ", "member1 (push)"}},
-		"a cluster without an address":        {clusters: []clusterv1alpha1.Cluster{joinedCluster("silent", "", clusterv1alpha1.Pull)}, want: []string{"silent (pull)", "`karmadactl unregister silent --cluster-kubeconfig=<kubeconfig of silent>`"}},
+		"a cluster without an address":        {clusters: []clusterv1alpha1.Cluster{joinedCluster("silent", "", clusterv1alpha1.Pull)}, want: []string{"silent (pull)", "`karmadactl unregister silent --cluster-kubeconfig=MEMBER_KUBECONFIG`"}},
 		"a push and a pull cluster": {clusters: []clusterv1alpha1.Cluster{far, edge, joinedCluster("member1", member1, clusterv1alpha1.Push)},
-			want: []string{"2 clusters ", "edge (pull), far (push)", "`karmadactl unjoin far --cluster-kubeconfig=<kubeconfig of far>`", "`karmadactl unregister edge --cluster-kubeconfig=<kubeconfig of edge>`", "--force"}},
+			want: []string{"2 clusters ", "edge (pull), far (push)", "`karmadactl unjoin far --cluster-kubeconfig=MEMBER_KUBECONFIG`", "`karmadactl unregister edge --cluster-kubeconfig=MEMBER_KUBECONFIG`", "--force"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestPurgeReadsReplacedControlPlanes(t *testing.T) {
 		want              []string
 	}{
 		"no clusters":                          {present: prints(), replaced: prints()},
-		"a cluster that joined after a backup": {present: prints(), replaced: prints(prod), want: []string{kept, "prod (push)", "`karmadactl unjoin prod --force --cluster-kubeconfig=<kubeconfig of prod>`, then remove "}},
-		"an agent that joined after a backup":  {present: prints(), replaced: prints(agent), want: []string{kept, "`karmadactl unregister edge --force --cluster-kubeconfig=<kubeconfig of edge>`"}},
+		"a cluster that joined after a backup": {present: prints(), replaced: prints(prod), want: []string{kept, "prod (push)", "`karmadactl unjoin prod --force --cluster-kubeconfig=MEMBER_KUBECONFIG`, then remove "}},
+		"an agent that joined after a backup":  {present: prints(), replaced: prints(agent), want: []string{kept, "`karmadactl unregister edge --force --cluster-kubeconfig=MEMBER_KUBECONFIG`"}},
 		"a cluster in both":                    {present: prints(prod), replaced: prints(prod), want: []string{"`karmadactl unjoin prod --cluster-kubeconfig"}},
 		"an unreadable storage":                {present: prints(), replaced: []string{"false"}, want: []string{kept, "it is unknown which clusters", "--force"}},
 	}
