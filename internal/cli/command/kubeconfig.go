@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,6 +37,29 @@ type Kubeconfig struct {
 // KarmadaKubeconfig returns the kubeconfig of the control plane with the context.
 func (p *Program) KarmadaKubeconfig(context string) Kubeconfig {
 	return Kubeconfig{Path: p.Kubeconfig, Context: context, As: p.As}
+}
+
+// WithKarmada returns a command with the flags that select the control plane, as the user gave them, so
+// that the user can paste it into a shell.
+func (p *Program) WithKarmada(verb, context string) string {
+	words := []string{p.Name, verb}
+	if p.Kubeconfig != "" {
+		words = append(words, "--kubeconfig="+quoteForShell(p.Kubeconfig))
+	}
+	if context != "" {
+		words = append(words, "--karmada-context="+quoteForShell(context))
+	}
+	return strings.Join(words, " ")
+}
+
+// quoteForShell quotes a word if a shell would change it.
+func quoteForShell(word string) string {
+	if !strings.ContainsFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@,+=", r)
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // AddGlobalFlags adds the flags that select the control plane and the user for all commands.
@@ -140,11 +164,19 @@ func (k Kubeconfig) loadingRules() *clientcmd.ClientConfigLoadingRules {
 	return rules
 }
 
+// MissingKubeconfigError means that none of the files exists.
+type MissingKubeconfigError struct{ Files string }
+
+// Error implements error.
+func (m *MissingKubeconfigError) Error() string {
+	return fmt.Sprintf("there is no kubeconfig %s: set the right file with its flag or in $KUBECONFIG", m.Files)
+}
+
 func (k Kubeconfig) explainError(err error) error {
 	files := k.loadingRules().GetLoadingPrecedence()
 	where := strings.Join(files, ", ")
 	if !slices.ContainsFunc(files, fileExists) {
-		return fmt.Errorf("there is no kubeconfig %s: set the right file with its flag or in $KUBECONFIG", where)
+		return &MissingKubeconfigError{Files: where}
 	}
 	config, loadErr := k.loadingRules().Load()
 	if loadErr != nil {

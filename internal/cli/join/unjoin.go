@@ -1,6 +1,7 @@
 package join
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ the accounts that join created in the member are deleted as well.`,
 			# Remove a member that no longer exists
 			{{program}} unjoin east --force --wait=10s
 
-			# Delete the remaining objects of a member that no longer has a Cluster
+			# Delete the remaining objects of a member whose Cluster or control plane no longer exists
 			{{program}} unjoin east --force --cluster-kubeconfig=$HOME/.kube/east.config`),
 		Args: command.RequireOneName("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,6 +41,7 @@ the accounts that join created in the member are deleted as well.`,
 			if unjoin.Wait <= 0 {
 				return command.NewUsageError("--wait must be longer than 0, not %s", unjoin.Wait)
 			}
+			unjoin.Command = program.WithKarmada("unjoin", karmadaContext)
 			if err := loadConfigs(&unjoin, program.KarmadaKubeconfig(karmadaContext), member.Kubeconfig); err != nil {
 				return err
 			}
@@ -56,18 +58,25 @@ the accounts that join created in the member are deleted as well.`,
 	flags := cmd.Flags()
 	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace that was given to join")
 	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "make all checks but change nothing")
-	flags.BoolVar(&unjoin.Force, "force", false, "remove the finalizers if the cluster is not gone in time: the propagated objects stay in it. An unreachable member or a failed cleanup is only a warning. If there is no such Cluster, delete the objects that an interrupted join or unjoin left")
+	flags.BoolVar(&unjoin.Force, "force", false, "remove the finalizers if the cluster is not gone in time: the propagated objects stay in it. An unreachable member or a failed cleanup is only a warning. If there is no such Cluster, delete the objects that an interrupted join or unjoin left. If the control plane does not respond, only clean up the member, which needs --cluster-kubeconfig")
 	flags.DurationVar(&unjoin.Wait, "wait", registration.DefaultWait, "time limit of the removal")
 	return cmd
 }
 
 // loadConfigs loads the client configurations. The client configuration of the member stays nil if
-// the user named neither a kubeconfig nor a context of the member.
+// the user named neither a kubeconfig nor a context of the member. That of the control plane stays nil
+// if its kubeconfig does not exist and --force permits to clean up the member without it.
 func loadConfigs(unjoin *push.Unjoin, karmada, member command.Kubeconfig) (err error) {
-	if unjoin.Karmada, err = karmadaConfig(karmada); err != nil {
+	hasMember := member.Path != "" || member.Context != ""
+	unjoin.Karmada, err = karmadaConfig(karmada)
+	missing := (*command.MissingKubeconfigError)(nil)
+	switch {
+	case errors.As(err, &missing) && unjoin.Force && hasMember:
+		unjoin.Log("warning: the control plane is not cleaned up: %v", err)
+	case err != nil:
 		return err
 	}
-	if member.Path == "" && member.Context == "" {
+	if !hasMember {
 		return nil
 	}
 	unjoin.Member, unjoin.MemberOrigin, err = member.MemberConfig(unjoin.Name)

@@ -63,7 +63,7 @@ type Client struct {
 	API client.WithWatch
 	// Log receives progress messages for the user. Nil discards them.
 	Log registration.Log
-	// DryRun makes Ensure log its changes without making them.
+	// DryRun makes Ensure and DeleteOwned log their changes without making them, and Release do nothing.
 	DryRun bool
 	// Owner is the ID of the control plane to which the objects belong that are created in a
 	// member. It is empty in the client of a control plane.

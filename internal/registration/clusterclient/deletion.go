@@ -22,6 +22,10 @@ func (c *Client) Delete(ctx context.Context, object client.Object) error {
 }
 
 func (c *Client) deleteObject(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	if c.DryRun {
+		c.Log.Printf("would delete %s in %s", c.Describe(object), c.Name)
+		return nil
+	}
 	err := c.API.Delete(ctx, object, options...)
 	if apierrors.IsNotFound(err) {
 		return nil

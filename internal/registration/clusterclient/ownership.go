@@ -128,13 +128,21 @@ func (c *Client) DeleteOwned(ctx context.Context, object client.Object) error {
 	return c.change(ctx, object, func(have client.Object) error {
 		remaining := cluster.RemoveOwner(ownersOf(have), c.Owner)
 		if remaining != "" {
-			c.Log.Printf("keeping %s in %s: it belongs to the control plane with ID %s", c.Describe(have), c.Name, remaining)
+			c.Log.Printf("%s %s in %s: it belongs to the control plane with ID %s", c.Keeping(), c.Describe(have), c.Name, remaining)
 			return c.setOwners(ctx, have, remaining)
 		}
 		// With the resourceVersion, the request fails if another control plane has just begun to
 		// use the object.
 		return c.deleteObject(ctx, have, client.Preconditions{UID: ptr.To(have.GetUID()), ResourceVersion: ptr.To(have.GetResourceVersion())})
 	})
+}
+
+// Keeping returns the verb for an object that is not deleted.
+func (c *Client) Keeping() string {
+	if c.DryRun {
+		return "would keep"
+	}
+	return "keeping"
 }
 
 // Release makes an object no longer name this control plane. It does not delete the object.
@@ -162,6 +170,9 @@ func (c *Client) change(ctx context.Context, object client.Object, act func(have
 
 // setOwners stores the owners of an object in a member.
 func (c *Client) setOwners(ctx context.Context, have client.Object, owners string) error {
+	if c.DryRun {
+		return nil
+	}
 	before := have.DeepCopyObject().(client.Object)
 	setOwners(have, owners)
 	if _, err := patch.Object(ctx, c.API, before, have); client.IgnoreNotFound(err) != nil {

@@ -40,7 +40,8 @@ func (c Cleanup) SharedObjects() []client.Object {
 }
 
 // Run deletes the objects that join created in the member. Objects of another control plane stay,
-// and objects that several control planes share are deleted only if no other one uses them.
+// and objects that several control planes share are deleted only if no other one uses them. With
+// DryRun of the member client, it only logs what it would do.
 func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	var errs []error
 	for _, object := range c.Objects() {
@@ -53,15 +54,22 @@ func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	return nil
 }
 
-// LogPlan logs what Run would do with the objects that belong to one Cluster.
-func (c Cleanup) LogPlan(ctx context.Context, member *clusterclient.Client) {
+// ReadOwner returns the control plane to which the objects in the member belong according to their
+// annotation. It is empty if no object exists, or if they name none.
+func (c Cleanup) ReadOwner(ctx context.Context, member *clusterclient.Client) (string, error) {
 	for _, object := range c.Objects() {
-		if err := member.CheckOwner(ctx, object); err != nil {
-			c.Log.Printf("would keep %s in %s: %v", member.Describe(object), member.Name, err)
+		have, err := member.Get(ctx, object)
+		if err != nil {
+			return "", err
+		}
+		if have == nil {
 			continue
 		}
-		c.Log.Printf("would delete %s in %s", member.Describe(object), member.Name)
+		if owners := domaincluster.Owners(have.GetAnnotations()[clusterv1alpha1.ControlPlaneAnnotation]); len(owners) > 0 {
+			return owners[0], nil
+		}
 	}
+	return "", nil
 }
 
 // deleteShared deletes the impersonator account and the namespace unless another control plane
@@ -72,7 +80,7 @@ func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client)
 		return member.WrapError("listing the service accounts of", registration.NewNamespace(c.Namespace), err)
 	}
 	if other := accountOfOtherControlPlane(accounts.Items, c.Cluster, member.Owner); other != "" {
-		c.Log.Printf("keeping namespace %s in %s: service account %s belongs to another control plane", c.Namespace, member.Name, other)
+		c.Log.Printf("%s namespace %s in %s: service account %s belongs to another control plane", member.Keeping(), c.Namespace, member.Name, other)
 		return c.ReleaseShared(ctx, member)
 	}
 	shared := registration.NewServiceAccount(c.Namespace, ImpersonatorAccount)
@@ -100,6 +108,10 @@ func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Clie
 	}
 	if object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] != clusterv1alpha1.KarmadaSystemLabelValue {
 		return member.Release(ctx, object)
+	}
+	if member.DryRun {
+		c.Log.Printf("would delete %s in %s, unless it holds other objects", member.Describe(object), member.Name)
+		return nil
 	}
 	remaining, err := member.FindRemainingObject(ctx, c.Namespace)
 	if err != nil {

@@ -82,8 +82,7 @@ func (u Unregister) Run(ctx context.Context) error {
 		return err
 	}
 	if u.DryRun {
-		run.logPlan(ctx)
-		return nil
+		return run.logPlan(ctx)
 	}
 	if err := run.removeFromKarmada(ctx); err != nil {
 		return err
@@ -372,17 +371,23 @@ func (u *unregistration) newRegister() Register {
 }
 
 // logPlan logs what a run without DryRun would delete.
-func (u *unregistration) logPlan(ctx context.Context) {
+func (u *unregistration) logPlan(ctx context.Context) error {
 	if u.karmada != nil && u.cluster != nil {
 		u.logf("would delete %s with its Works in %s", u.karmada.Describe(u.cluster), u.karmada.Name)
 	}
 	if u.memberID == "" {
-		return
+		return nil
 	}
 	for _, object := range u.agentObjects() {
-		u.logf("would delete %s in %s", u.member.Describe(object), u.member.Name)
+		switch have, err := u.member.Get(ctx, object); {
+		case err != nil:
+			return err
+		case have != nil:
+			u.logf("would delete %s in %s", u.member.Describe(object), u.member.Name)
+		}
 	}
-	u.accounts().LogPlan(ctx, u.member)
+	u.member.DryRun = true
+	return u.accounts().Run(ctx, u.member)
 }
 
 func (u Unregister) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }

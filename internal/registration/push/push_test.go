@@ -167,22 +167,109 @@ func TestUnjoinFindCluster(t *testing.T) {
 }
 
 func TestUnjoinLogsRemainingObjects(t *testing.T) {
-	for name, dryRun := range map[string]bool{"a dry run": true, "a run": false} {
+	limited := map[string]string{clusterv1alpha1.MemberRoleAnnotation: "karmada-delivers"}
+	const binding = "ClusterRoleBinding karmada-controller-manager:karmada-far:member-role"
+	const created = "Secret ns/karmada-far, ServiceAccount ns/karmada-far, Secret ns/karmada-impersonator, ServiceAccount ns/karmada-impersonator, Namespace ns"
+	const command = "run:\n  kubectl karmada unjoin --kubeconfig=k far --force --cluster-kubeconfig=MEMBER_KUBECONFIG --cluster-namespace=ns"
+	tests := map[string]struct {
+		dryRun      bool
+		annotations map[string]string
+		want        []string
+		isBound     bool
+	}{
+		"a run":                        {want: []string{`"far" is not cleaned up: the objects that join created there stay`, created, command}},
+		"a dry run":                    {dryRun: true, want: []string{"would delete Cluster far in it", `"far" would not be cleaned up: the objects that join created there would stay`, created, command}},
+		"a cluster with a member role": {annotations: limited, isBound: true},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var logged []string
-			unjoin := Unjoin{Name: "far", ClusterNamespace: "ns", DryRun: dryRun, Log: func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) }}
+			unjoin := Unjoin{
+				Name: "far", ClusterNamespace: "ns", DryRun: test.dryRun, Command: "kubectl karmada unjoin --kubeconfig=k",
+				Log: func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) },
+			}
 			far := clusterclienttest.NewCluster("far", "id", clusterv1alpha1.Push)
-			if err := unjoin.removeCluster(t.Context(), clusterclienttest.NewClient(t, "", &far), nil, &far); err != nil {
+			far.Annotations = test.annotations
+			karmada := clusterclienttest.NewClient(t, "", &far)
+			if err := unjoin.removeCluster(t.Context(), karmada, nil, &far); err != nil {
 				t.Fatal(err)
 			}
 			all := strings.Join(logged, "\n")
-			for _, want := range []string{
-				"ServiceAccount ns/karmada-far", "ServiceAccount ns/karmada-impersonator", "ClusterRoleBinding karmada-controller-manager:karmada-far",
-				"unjoin far --force --cluster-kubeconfig=<kubeconfig of far>",
-			} {
+			for _, want := range test.want {
 				if !strings.Contains(all, want) {
 					t.Errorf("logged %q, want %q in it", all, want)
 				}
+			}
+			if isBound := strings.Contains(all, binding); isBound != test.isBound {
+				t.Errorf("the binding of the member role is listed: %v, in %q", isBound, all)
+			}
+			if isKept := len(clusterclienttest.ListContent(t, karmada)) > 0; isKept != test.dryRun {
+				t.Errorf("the Cluster is kept: %v", isKept)
+			}
+		})
+	}
+}
+
+func TestUnjoinWithoutControlPlane(t *testing.T) {
+	memberObjects := func(owner string) []client.Object {
+		cleanup := grant.Cleanup{Cluster: "east", Namespace: "ns"}
+		objects := append(cleanup.Objects()[1:], cleanup.SharedObjects()...)
+		for _, object := range objects {
+			if owner != "" {
+				object.SetAnnotations(map[string]string{clusterv1alpha1.ControlPlaneAnnotation: owner})
+			}
+		}
+		return objects
+	}
+	shared := memberObjects("gone")
+	shared[len(shared)-1].SetAnnotations(map[string]string{clusterv1alpha1.ControlPlaneAnnotation: "gone,other"})
+	tests := map[string]struct {
+		objects []client.Object
+		dryRun  bool
+		want    []string
+	}{
+		"objects that name their control plane":       {objects: memberObjects("gone")},
+		"objects without a control plane":             {objects: memberObjects("")},
+		"a namespace that another control plane uses": {objects: shared, want: []string{"Namespace ns"}},
+		"a member without objects":                    {},
+		"a dry run": {objects: memberObjects("gone"), dryRun: true, want: []string{
+			"ClusterRole karmada-controller-manager:karmada-east", "ClusterRoleBinding karmada-controller-manager:karmada-east", "Namespace ns",
+			"Secret ns/karmada-east", "Secret ns/karmada-impersonator", "ServiceAccount ns/karmada-east", "ServiceAccount ns/karmada-impersonator",
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var logged []string
+			unjoin := Unjoin{Name: "east", ClusterNamespace: "ns", Force: true, DryRun: test.dryRun, Log: func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) }}
+			member := clusterclienttest.NewClient(t, "", test.objects...)
+			member.Log = unjoin.Log
+			if err := unjoin.deleteNamedObjects(t.Context(), member); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, clusterclienttest.ListContent(t, member), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("content (-want +got):\n%s", diff)
+			}
+			if lists := strings.Count(strings.Join(logged, "\n"), "would delete"); test.dryRun && lists != len(test.objects) {
+				t.Errorf("%d objects would be deleted, want %d: %q", lists, len(test.objects), logged)
+			}
+		})
+	}
+}
+
+func TestUnjoinContinuesWithoutControlPlane(t *testing.T) {
+	refused := &rest.Config{Host: "https://127.0.0.1:1"}
+	for name, test := range map[string]struct {
+		unjoin Unjoin
+		want   string
+	}{
+		"with force and a member":  {Unjoin{Force: true, Member: refused}, `member "east"`},
+		"without force":            {Unjoin{Member: refused}, "reading Cluster east in the control plane"},
+		"with force and no member": {Unjoin{Force: true}, "reading Cluster east in the control plane"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.unjoin.Name, test.unjoin.Karmada, test.unjoin.Log = "east", refused, t.Logf
+			if err := test.unjoin.Run(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
 	}

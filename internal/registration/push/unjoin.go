@@ -34,16 +34,21 @@ type Unjoin struct {
 	Wait time.Duration
 	// Force removes the finalizers if the Cluster still exists after Wait. Then the propagated
 	// objects stay in the member. Force also ignores a failed cleanup of the member. If there is no
-	// Cluster, Run with Force deletes the objects that an interrupted run left.
+	// Cluster, Run with Force deletes the objects that an interrupted run left. If the control plane
+	// does not respond, Run with Force and Member cleans up the member only.
 	Force bool
 	// DryRun makes all checks, changes nothing, and logs what would be deleted.
 	DryRun bool
 	// Karmada and Member are the client configurations of the control plane and of the cluster.
-	// Without Member, nothing is deleted in the cluster.
+	// Without Member, nothing is deleted in the cluster. Without Karmada, only the member is cleaned
+	// up, which needs Member.
 	Karmada, Member *rest.Config
 	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
 	// source.
 	MemberOrigin string
+	// Command is the command in messages, with the flags that select the control plane. Default
+	// "karmadactl unjoin".
+	Command string
 	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
 }
@@ -54,11 +59,18 @@ type Unjoin struct {
 func (u Unjoin) Run(ctx context.Context) error {
 	u.ClusterNamespace = cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	u.Wait = cmp.Or(u.Wait, registration.DefaultWait)
+	if u.Karmada == nil {
+		return u.cleanUpMemberOnly(ctx)
+	}
 	karmada, err := clusterclient.NewKarmada(u.Karmada, u.Log)
 	if err != nil {
 		return err
 	}
 	found, err := u.findCluster(ctx, karmada)
+	if u.mayContinueWithout(ctx, err) {
+		u.logf("warning: the control plane %s not cleaned up: %v", u.tense("is", "would be"), err)
+		return u.cleanUpMemberOnly(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -69,30 +81,61 @@ func (u Unjoin) Run(ctx context.Context) error {
 	return u.removeCluster(ctx, karmada, member, found)
 }
 
+// mayContinueWithout reports whether the member is cleaned up although the control plane could not be
+// read. A user without rights has set the wrong kubeconfig.
+func (u Unjoin) mayContinueWithout(ctx context.Context, err error) bool {
+	var failed *unreadableError
+	return u.Force && u.Member != nil && errors.As(err, &failed) && ctx.Err() == nil && !apierrors.IsUnauthorized(err) && !apierrors.IsForbidden(err)
+}
+
+// unreadableError means that the Cluster could not be read.
+type unreadableError struct{ error }
+
+func (u *unreadableError) Unwrap() error { return u.error }
+
+// cleanUpMemberOnly deletes the objects that join created in the member, without the control plane. They
+// belong to the control plane that they name, which cannot be verified.
+func (u Unjoin) cleanUpMemberOnly(ctx context.Context) error {
+	member, err := clusterclient.NewMember(u.Name, u.Member, u.Log)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
+	defer cancel()
+	if _, err := member.Identify(ctx, u.MemberOrigin); err != nil {
+		return err
+	}
+	return u.deleteNamedObjects(ctx, member)
+}
+
+func (u Unjoin) deleteNamedObjects(ctx context.Context, member *clusterclient.Client) (err error) {
+	if member.Owner, err = u.memberCleanup().ReadOwner(ctx, member); err != nil {
+		return err
+	}
+	if member.Owner != "" {
+		u.logf("the objects of cluster %q in %s belong to the control plane with ID %s", u.Name, member.Name, member.Owner)
+	}
+	u.logf("warning: the objects propagated to %s stay in it", member.Name)
+	member.DryRun = u.DryRun
+	return u.memberCleanup().Run(ctx, member)
+}
+
 // removeCluster deletes the Cluster if found is not nil, and cleans up the member if member is not
 // nil.
 func (u Unjoin) removeCluster(ctx context.Context, karmada, member *clusterclient.Client, found *clusterv1alpha1.Cluster) error {
-	if u.DryRun {
-		u.logPlan(ctx, karmada, member, found)
-		return nil
-	}
 	// The member is cleaned up last, because the control plane needs the credentials in the member
 	// to delete the propagated objects.
-	if found != nil {
-		if err := karmada.RemoveCluster(ctx, clusterclient.Removal{Cluster: found, Wait: u.Wait, Force: u.Force}); err != nil {
-			return err
-		}
-	}
-	if err := u.deleteOrphanedSecrets(ctx, karmada, found); err != nil {
+	if err := u.removeFromKarmada(ctx, karmada, found); err != nil {
 		return err
 	}
 	if member == nil {
-		u.logRemainingObjects(karmada)
+		u.logRemainingObjects(karmada, found)
 		return nil
 	}
 	// The cleanup gets a new time limit, because with Force the first limit may have expired.
 	cleaning, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
+	member.DryRun = u.DryRun
 	if err := u.memberCleanup().Run(cleaning, member); err != nil {
 		if !u.Force {
 			return err
@@ -102,17 +145,32 @@ func (u Unjoin) removeCluster(ctx context.Context, karmada, member *clusterclien
 	return nil
 }
 
+// removeFromKarmada deletes the Cluster if found is not nil, and the credentials that no Cluster owns.
+func (u Unjoin) removeFromKarmada(ctx context.Context, karmada *clusterclient.Client, found *clusterv1alpha1.Cluster) error {
+	karmada.DryRun = u.DryRun
+	switch {
+	case found == nil:
+	case u.DryRun:
+		u.logf("would delete %s in %s", karmada.Describe(found), karmada.Name)
+	default:
+		if err := karmada.RemoveCluster(ctx, clusterclient.Removal{Cluster: found, Wait: u.Wait, Force: u.Force}); err != nil {
+			return err
+		}
+	}
+	return u.deleteOrphanedSecrets(ctx, karmada, found)
+}
+
 // findCluster returns the Cluster. If there is none, it returns nil with Force, and an error
 // otherwise.
 func (u Unjoin) findCluster(ctx context.Context, karmada *clusterclient.Client) (*clusterv1alpha1.Cluster, error) {
 	object, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.Name}})
 	if err != nil {
-		return nil, err
+		return nil, &unreadableError{err}
 	}
 	found, ok := object.(*clusterv1alpha1.Cluster)
 	switch {
 	case !ok && u.Force:
-		u.logf("there is no Cluster %q in %s: deleting the remaining objects", u.Name, karmada.Name)
+		u.logf("there is no Cluster %q in %s: the remaining objects %s deleted", u.Name, karmada.Name, u.tense("are", "would be"))
 		return nil, nil
 	case !ok:
 		return nil, fmt.Errorf("there is no Cluster %q in %s (%s); use --force to delete the objects that an interrupted run left", u.Name, karmada.Name, karmada.Host)
@@ -142,7 +200,7 @@ func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, f
 	actual, err := member.Identify(identifying, u.MemberOrigin)
 	switch {
 	case err != nil && u.Force && ctx.Err() == nil:
-		u.logf("warning: %s will not be cleaned up: %v", member.Name, err)
+		u.logf("warning: %s %s not be cleaned up: %v", member.Name, u.tense("will", "would"), err)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("%w\nTo unjoin a cluster that no longer exists, leave out its kubeconfig, or repeat with --force", err)
@@ -203,27 +261,37 @@ func isOrphanedSecret(secret client.Object) bool {
 	return len(secret.GetOwnerReferences()) == 0 && secret.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] == clusterv1alpha1.KarmadaSystemLabelValue
 }
 
-// logPlan logs what a run without DryRun would delete.
-func (u Unjoin) logPlan(ctx context.Context, karmada, member *clusterclient.Client, found *clusterv1alpha1.Cluster) {
-	if found != nil {
-		u.logf("would delete %s in %s", karmada.Describe(found), karmada.Name)
-	}
-	if member == nil {
-		u.logRemainingObjects(karmada)
-		return
-	}
-	u.memberCleanup().LogPlan(ctx, member)
-}
-
 // logRemainingObjects logs the objects that stay in a member that is not cleaned up, and logs the
 // command that deletes these objects.
-func (u Unjoin) logRemainingObjects(karmada *clusterclient.Client) {
+func (u Unjoin) logRemainingObjects(karmada *clusterclient.Client, found *clusterv1alpha1.Cluster) {
+	cleanup := u.memberCleanup()
 	var names []string
-	for _, object := range append(u.memberCleanup().Objects(), registration.NewServiceAccount(u.ClusterNamespace, grant.ImpersonatorAccount)) {
-		names = append(names, karmada.Describe(object))
+	for _, object := range append(cleanup.Objects(), cleanup.SharedObjects()...) {
+		// Only a Cluster with this annotation has a binding of the member role.
+		isLimited := found == nil || found.Annotations[clusterv1alpha1.MemberRoleAnnotation] != ""
+		if isLimited || object.GetName() != grant.NewMemberRoleBinding(u.Name, "", "").Name {
+			names = append(names, karmada.Describe(object))
+		}
 	}
-	u.logf("warning: cluster %q is not cleaned up: the objects that join created there stay, and the tokens of its accounts stay valid: %s. "+
-		"To delete them, run: unjoin %[1]s --force --cluster-kubeconfig=<kubeconfig of %[1]s>", u.Name, strings.Join(names, ", "))
+	u.logf("warning: cluster %q %s cleaned up: the objects that join created there %s, and the tokens of its accounts %[3]s valid: %[4]s. To delete them, run:\n  %[5]s",
+		u.Name, u.tense("is not", "would not be"), u.tense("stay", "would stay"), strings.Join(names, ", "), u.cleanupCommand())
+}
+
+// cleanupCommand returns the command that deletes what this run leaves in the member.
+func (u Unjoin) cleanupCommand() string {
+	words := []string{cmp.Or(u.Command, "karmadactl unjoin"), u.Name, "--force", "--cluster-kubeconfig=MEMBER_KUBECONFIG"}
+	if u.ClusterNamespace != clusterv1alpha1.NamespaceKarmadaCluster {
+		words = append(words, "--cluster-namespace="+u.ClusterNamespace)
+	}
+	return strings.Join(words, " ")
+}
+
+// tense returns the first text, or the second one in a dry run.
+func (u Unjoin) tense(actual, dryRun string) string {
+	if u.DryRun {
+		return dryRun
+	}
+	return actual
 }
 
 func (u Unjoin) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }
