@@ -103,9 +103,13 @@ func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Clu
 	if err != nil {
 		return err
 	}
+	controlPlane, err := r.controlPlaneID(ctx)
+	if err != nil {
+		return err
+	}
 	changed := false
 	for _, object := range []runtime.Object{
-		impersonation.NewRole(subjects), impersonation.NewBinding(cluster.Spec.ImpersonatorSecretRef.Namespace),
+		impersonation.NewRole(subjects, controlPlane), impersonation.NewBinding(cluster.Spec.ImpersonatorSecretRef.Namespace, controlPlane),
 	} {
 		manifest, err := manifestOf(object)
 		if err != nil {
@@ -123,6 +127,14 @@ func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Clu
 			len(subjects.Users), len(subjects.ServiceAccounts), len(subjects.Groups))
 	}
 	return nil
+}
+
+// controlPlaneID returns the ID of the control plane, which join stores in the objects of a member too. It
+// is empty if the API server has not created its namespaces yet.
+func (r *reconciler) controlPlaneID(ctx context.Context) (string, error) {
+	namespace := newUnstructured(namespaces)
+	err := r.readFromCache(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, namespace)
+	return string(namespace.GetUID()), client.IgnoreNotFound(err)
 }
 
 func manifestOf(object runtime.Object) (*unstructured.Unstructured, error) {

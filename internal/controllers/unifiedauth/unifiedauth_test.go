@@ -150,7 +150,8 @@ func newBinding(role, user string) *rbacv1.ClusterRoleBinding {
 }
 
 func TestBothWorksAreCreated(t *testing.T) {
-	f := newFixture(t, newCluster(), newExecutionNamespace(), newProxyRole("proxy"), newOtherRole("other"), newBinding("proxy", "ann"), newBinding("other", "bob"))
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "this"}}
+	f := newFixture(t, system, newCluster(), newExecutionNamespace(), newProxyRole("proxy"), newOtherRole("other"), newBinding("proxy", "ann"), newBinding("other", "bob"))
 	if diff := cmp.Diff([]string{"create " + roleWork, "create " + bindingWork}, f.reconcileOnce()); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
@@ -170,6 +171,9 @@ func TestBothWorksAreCreated(t *testing.T) {
 		}
 		if manifest.GetName() != "karmada-impersonator" || manifest.GetLabels()["karmada.io/system"] != "true" {
 			t.Errorf("%s: the manifest is %s with labels %v", name, manifest.GetName(), manifest.GetLabels())
+		}
+		if owner := manifest.GetAnnotations()["cluster.karmada.io/control-plane"]; owner != "this" {
+			t.Errorf("%s: the manifest names control plane %q", name, owner)
 		}
 		if id := stored.Labels["work.karmada.io/permanent-id"]; id == "" || manifest.GetLabels()["work.karmada.io/permanent-id"] != id {
 			t.Errorf("%s: id %q, the id of the manifest differs or is missing", name, id)

@@ -122,13 +122,13 @@ func TestRoleIsIndependentOfOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		roles := rapid.SliceOfNDistinct(rapid.Custom(generateRole), 0, 6, func(r rbacv1.ClusterRole) string { return r.Name }).Draw(t, "roles")
 		bindings := rapid.SliceOfN(rapid.Custom(generateBinding), 0, 8).Draw(t, "bindings")
-		want := impersonation.NewRole(impersonation.SubjectsOf(roles, bindings, "m1"))
+		want := impersonation.NewRole(impersonation.SubjectsOf(roles, bindings, "m1"), "")
 		roles = rapid.Permutation(roles).Draw(t, "other roles")
 		bindings = rapid.Permutation(bindings).Draw(t, "other bindings")
 		for i := range bindings {
 			bindings[i].Subjects = rapid.Permutation(bindings[i].Subjects).Draw(t, "other subjects")
 		}
-		if diff := cmp.Diff(want, impersonation.NewRole(impersonation.SubjectsOf(roles, bindings, "m1"))); diff != "" {
+		if diff := cmp.Diff(want, impersonation.NewRole(impersonation.SubjectsOf(roles, bindings, "m1"), "")); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	})
@@ -149,7 +149,7 @@ func TestRoleContainsSubjectsWithAccess(t *testing.T) {
 			}
 		}
 		got := map[string]bool{}
-		for _, r := range impersonation.NewRole(impersonation.SubjectsOf(roles, bindings, "m1")).Rules {
+		for _, r := range impersonation.NewRole(impersonation.SubjectsOf(roles, bindings, "m1"), "").Rules {
 			if len(r.ResourceNames) == 0 || !slices.IsSorted(r.ResourceNames) {
 				t.Fatalf("names %v", r.ResourceNames)
 			}

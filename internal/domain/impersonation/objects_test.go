@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"karmada.io/karmada/internal/domain/impersonation"
@@ -78,7 +79,7 @@ metadata:
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, asYAML(t, impersonation.NewRole(test.subjects))); diff != "" {
+			if diff := cmp.Diff(test.want, asYAML(t, impersonation.NewRole(test.subjects, ""))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -101,7 +102,33 @@ subjects:
   name: karmada-impersonator
   namespace: karmada-cluster
 `
-	if diff := cmp.Diff(want, asYAML(t, impersonation.NewBinding("karmada-cluster"))); diff != "" {
+	if diff := cmp.Diff(want, asYAML(t, impersonation.NewBinding("karmada-cluster", ""))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestIsSameControlPlane(t *testing.T) {
+	subjects := impersonation.Subjects{Users: []string{"ann"}}
+	renamed, unlabeled := impersonation.NewRole(subjects, "this"), impersonation.NewRole(subjects, "this")
+	renamed.Name, unlabeled.Labels = "karmada-agent", nil
+	tests := map[string]struct {
+		observed metav1.Object
+		want     bool
+	}{
+		"an object of this control plane":                 {impersonation.NewRole(impersonation.Subjects{}, "this"), true},
+		"an object of another control plane":              {impersonation.NewRole(subjects, "other"), false},
+		"an object that names no control plane":           {impersonation.NewRole(subjects, ""), false},
+		"another object of this control plane":            {renamed, false},
+		"an object that Karmada did not create by itself": {unlabeled, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := impersonation.IsSameControlPlane(test.observed, impersonation.NewRole(subjects, "this")); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if unknown := impersonation.NewRole(subjects, ""); impersonation.IsSameControlPlane(unknown, unknown) {
+		t.Error("objects that name no control plane are of the same control plane")
 	}
 }

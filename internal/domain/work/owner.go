@@ -8,12 +8,15 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/impersonation"
 )
 
 // MayWrite reports whether the object that exists in the member may be changed to the manifest.
 // This is the case if the object was created for the same Work, or if the manifest requests to
-// overwrite the object and the Work may take it over (see CanTakeOver). If not, owner is the Work
-// that owns the object. owner is empty if no Work owns it.
+// overwrite the object and the Work may take it over (see CanTakeOver). The objects with which Karmada
+// impersonates users may also be changed if they name the control plane of the manifest: the Work of an
+// earlier Cluster left them in the member. If not, owner is the Work that owns the object. owner is
+// empty if no Work owns it.
 //
 // If a user removes the managed label from a member object, Karmada no longer manages the object.
 // If a user created the Work with a manifest without the managed label, the object never had the
@@ -26,7 +29,7 @@ func MayWrite(work *workv1alpha1.Work, observed, manifest *unstructured.Unstruct
 	if !isManaged(observed) {
 		return !isManaged(manifest) && hasSameID(observed, manifest), ""
 	}
-	if hasSameOrigin(observed, manifest) {
+	if hasSameOrigin(observed, manifest) || impersonation.IsSameControlPlane(observed, manifest) {
 		return true, ""
 	}
 	return false, describeOwner(observed)

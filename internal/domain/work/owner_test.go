@@ -38,6 +38,14 @@ func TestMayWriteAndDelete(t *testing.T) {
 	overwriting := labelledConfigMap("true", "id-1", "uid-1", "w-1", "overwrite")
 	manual := labelledConfigMap("true", "id-1", "", "w-1", "")
 	const other = "Work karmada-es-m1/w-2 (permanent id id-2)"
+	impersonator := func(id, controlPlane string) *unstructured.Unstructured {
+		object := labelledConfigMap("true", id, "", "w-"+id, "")
+		object.SetNamespace("")
+		object.SetName("karmada-impersonator")
+		addLabels(object, map[string]string{"karmada.io/system": "true"})
+		addAnnotations(object, map[string]string{"cluster.karmada.io/control-plane": controlPlane})
+		return object
+	}
 	tests := map[string]struct {
 		observed, manifest *unstructured.Unstructured
 		write, delete      bool
@@ -57,6 +65,8 @@ func TestMayWriteAndDelete(t *testing.T) {
 		"created by a user's Work without labels":              {labelledConfigMap("", "id-1", "", "", ""), labelledConfigMap("", "id-1", "", "", ""), true, false, ""},
 		"an unmanaged object, in a user's Work without labels": {labelledConfigMap("", "", "", "", ""), labelledConfigMap("", "id-1", "", "", ""), false, false, ""},
 		"created by another user's Work without labels":        {labelledConfigMap("", "id-2", "", "", ""), labelledConfigMap("", "id-1", "", "", ""), false, false, ""},
+		"an impersonator of the same control plane":            {impersonator("2", "this"), impersonator("1", "this"), true, false, ""},
+		"an impersonator of another control plane":             {impersonator("2", "other"), impersonator("1", "this"), false, false, "Work karmada-es-m1/w-2 (permanent id 2)"},
 		"an object of a template, in a Work without one":       {labelledConfigMap("true", "id-2", "uid-2", "w-2", ""), manual, false, false, other},
 	}
 	for name, tc := range tests {

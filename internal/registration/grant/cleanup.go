@@ -10,7 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/domain/impersonation"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
@@ -47,7 +50,7 @@ func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	for _, object := range c.Objects() {
 		errs = append(errs, member.DeleteOwned(ctx, object))
 	}
-	errs = append(errs, c.deleteShared(ctx, member))
+	errs = append(errs, c.deleteImpersonation(ctx, member), c.deleteShared(ctx, member))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("cluster %q is gone, but %s was not cleaned up entirely: %w", c.Cluster, member.Name, err)
 	}
@@ -72,6 +75,21 @@ func (c Cleanup) ReadOwner(ctx context.Context, member *clusterclient.Client) (s
 	return "", nil
 }
 
+// deleteImpersonation deletes the objects that permit the control plane to impersonate users, if their
+// Work was one of this Cluster. They remain if the Work was removed by force. Then they would block the
+// Work of the next Cluster of this member.
+func (c Cleanup) deleteImpersonation(ctx context.Context, member *clusterclient.Client) error {
+	var errs []error
+	for _, object := range []client.Object{impersonation.NewBinding(c.Namespace, ""), impersonation.NewRole(impersonation.Subjects{}, "")} {
+		have, err := member.Get(ctx, object)
+		if err == nil && have != nil && have.GetAnnotations()[workv1alpha1.WorkNamespaceAnnotation] == work.ExecutionNamespace(c.Cluster) {
+			err = member.DeleteOwned(ctx, have)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 // deleteShared deletes the impersonator account and the namespace unless another control plane
 // uses these objects.
 func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client) error {
@@ -80,7 +98,7 @@ func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client)
 		return member.WrapError("listing the service accounts of", registration.NewNamespace(c.Namespace), err)
 	}
 	if other := accountOfOtherControlPlane(accounts.Items, c.Cluster, member.Owner); other != "" {
-		c.Log.Printf("%s namespace %s in %s: service account %s belongs to another control plane", member.Keeping(), c.Namespace, member.Name, other)
+		c.Log.Printf("%s namespace %s in %s: service account %s belongs to another Cluster or another control plane", member.Keeping(), c.Namespace, member.Name, other)
 		return c.ReleaseShared(ctx, member)
 	}
 	shared := registration.NewServiceAccount(c.Namespace, ImpersonatorAccount)

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/impersonation"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
@@ -86,6 +88,22 @@ func TestCleanup(t *testing.T) {
 			before: [][]client.Object{ownedBy("other,this", shared(true)), ownedBy("this", joined("east"))},
 			want:   []string{"Namespace ns", "Secret ns/karmada-impersonator", "ServiceAccount ns/karmada-impersonator"},
 		},
+	})
+	deliveredBy := func(executionNamespace, controlPlane string) []client.Object {
+		role, binding := impersonation.NewRole(impersonation.Subjects{}, controlPlane), impersonation.NewBinding("ns", controlPlane)
+		for _, object := range []client.Object{role, binding} {
+			annotations := map[string]string{workv1alpha1.WorkNamespaceAnnotation: executionNamespace}
+			maps.Copy(annotations, object.GetAnnotations())
+			object.SetAnnotations(annotations)
+		}
+		return []client.Object{role, binding}
+	}
+	impersonators := []string{"ClusterRole karmada-impersonator", "ClusterRoleBinding karmada-impersonator"}
+	maps.Copy(tests, map[string]cleanupTest{
+		"what a Work of the cluster delivered is deleted":                    {before: [][]client.Object{joined("east"), deliveredBy("karmada-es-east", "this")}},
+		"what a Work of an earlier version delivered is deleted":             {before: [][]client.Object{joined("east"), deliveredBy("karmada-es-east", "")}},
+		"what a Work of another cluster delivered stays":                     {before: [][]client.Object{joined("east"), deliveredBy("karmada-es-west", "this")}, want: impersonators},
+		"what another control plane's Work of an equal name delivered stays": {before: [][]client.Object{joined("east"), deliveredBy("karmada-es-east", "other")}, want: impersonators},
 	})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -68,7 +68,7 @@ func (u Unjoin) Run(ctx context.Context) error {
 	}
 	found, err := u.findCluster(ctx, karmada)
 	if u.mayContinueWithout(ctx, err) {
-		u.logf("warning: the control plane %s not cleaned up: %v", u.tense("is", "would be"), err)
+		u.logf("warning: the control plane %s cleaned up: %v", u.tense("is not", "would not be"), err)
 		return u.cleanUpMemberOnly(ctx)
 	}
 	if err != nil {
