@@ -26,6 +26,7 @@ func main() {
 	}
 	up.TuneMemory(context.Background())
 	removeGlobalFlags()
+	up.SilenceLibraries()
 	// A command in the foreground replaces os.Stderr, to redirect what libraries write. Errors of
 	// the command are still printed to the original standard error.
 	stderr := os.Stderr

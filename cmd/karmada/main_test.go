@@ -3,27 +3,60 @@ package main
 import (
 	"bytes"
 	"errors"
+	"log"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/grpclog"
+	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/standalone/multicall"
+	"karmada.io/karmada/internal/testenv/rawlogs"
 )
 
 // asKarmada is an environment variable that makes the test binary run as `karmada`.
 const asKarmada = "KARMADA_TEST_MAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asKarmada) != "" || multicall.Find(programs(), os.Args[0]) != nil {
+	isComponent := multicall.Find(programs(), os.Args[0]) != nil
+	if os.Getenv(asKarmada) != "" && !isComponent {
+		cobra.OnInitialize(logFromLibraries)
+	}
+	if os.Getenv(asKarmada) != "" || isComponent {
 		main()
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// logFromLibraries logs as the libraries do in which a command runs.
+func logFromLibraries() {
+	klog.Error("klog")
+	grpclog.Warning("[core] grpc: addrConn.createTransport failed")
+	grpclog.Error("[core] gRPC")
+	log.Print("standard library")
+}
+
+func TestKarmadaPrintsNoLogsOfLibraries(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	for _, args := range [][]string{
+		{"version"}, {"status"}, {"backup"}, {"restore", "none.tar.gz"}, {"restore", "--report"}, {"restore", "--confirm"}, {"down"}, {"down", "--purge"},
+	} {
+		if args[0] != "version" {
+			args = append(args, "--data-dir", dir)
+		}
+		text := runAs(t, "karmada", args...).text
+		if lines := rawlogs.Find(text); len(lines) > 0 || text == "" {
+			t.Errorf("karmada %s printed\n%s", strings.Join(args, " "), text)
+		}
+	}
 }
 
 // TestImageLinksAllPrograms compares the programs with the links of the image. The tool that writes

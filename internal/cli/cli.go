@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -124,6 +125,8 @@ func Run(name string) int {
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		Style:     console.NewStyle(os.Stderr),
 	}
+	// Clients without a handler of their own would log the warnings of API servers.
+	rest.SetDefaultWarningHandler(program)
 	root := New(program)
 	executed, err := root, console.CheckCommand(root, os.Args[1:])
 	if err == nil {
@@ -164,6 +167,7 @@ func New(program *command.Program) *cobra.Command {
 		Args:              command.NoArguments,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			silenceLibraries(cmd)
 			program.IsCompletion = cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd
 			return program.CheckGlobalFlags()
 		},

@@ -1,25 +1,71 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	stdlog "log"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/testenv/rawlogs"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"karmadactl":      func() { os.Exit(Run(Karmadactl)) },
-		"kubectl-karmada": func() { os.Exit(Run(Plugin)) },
+		"karmadactl":      func() { os.Exit(runWithoutRawLogs(Karmadactl)) },
+		"kubectl-karmada": func() { os.Exit(runWithoutRawLogs(Plugin)) },
 	})
+}
+
+// newNoise returns a command in which libraries log.
+func newNoise(*command.Program) *cobra.Command {
+	return &cobra.Command{Use: "noise", Hidden: true, Run: func(*cobra.Command, []string) {
+		klog.Error("klog")
+		runtimelog.Log.Error(nil, "controller-runtime")
+		stdlog.Print("standard library")
+	}}
+}
+
+// exitRawLogs is the exit code of a command whose standard error contains log lines of libraries.
+const exitRawLogs = 9
+
+// childVariable is set in the environment of the process that runs the program.
+const childVariable = "KARMADACTL_TEST_CHILD"
+
+// runWithoutRawLogs runs the program in a child process. Without flags for the log, the exit code is
+// exitRawLogs if a library logs. So every script checks this for its commands. The process is another one,
+// because commands of kubectl end their process.
+func runWithoutRawLogs(name string) int {
+	if os.Getenv(childVariable) != "" {
+		commands = append(commands, commandRow{"other", newNoise})
+		return Run(name)
+	}
+	var text bytes.Buffer
+	child := exec.Command(os.Args[0])
+	child.Args, child.Env = os.Args, append(os.Environ(), childVariable+"=1")
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, io.MultiWriter(os.Stderr, &text)
+	err := child.Run()
+	isLogging := slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "--v=") })
+	switch {
+	case !isLogging && len(rawlogs.Find(text.String())) > 0:
+		return exitRawLogs
+	case err != nil:
+		return exitCode(err)
+	}
+	return command.ExitSuccess
 }
 
 func TestScripts(t *testing.T) {

@@ -3,8 +3,11 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"io"
+	stdlog "log"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
@@ -23,6 +26,20 @@ func addGlobalFlags(root *cobra.Command, program *command.Program) {
 		added.Name = strings.ReplaceAll(f.Name, "_", "-")
 		root.PersistentFlags().AddFlag(added)
 	})
+}
+
+// silenceLibraries discards the logs of libraries, unless the user sets one of the log flags: the commands
+// print all relevant information themselves.
+func silenceLibraries(cmd *cobra.Command) {
+	log, isLogging := flag.NewFlagSet("log", flag.ContinueOnError), false
+	klog.InitFlags(log)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		isLogging = isLogging || log.Lookup(strings.ReplaceAll(f.Name, "-", "_")) != nil
+	})
+	if !isLogging {
+		klog.SetLogger(logr.Discard())
+		stdlog.SetOutput(io.Discard)
+	}
 }
 
 func newOptions(program *command.Program) *cobra.Command {

@@ -69,7 +69,12 @@ func run(m *testing.M, binFlag string) int {
 		return 1
 	}
 	fmt.Fprintln(os.Stderr, "shared installation started in", time.Since(began).Round(time.Millisecond))
-	return m.Run()
+	code := m.Run()
+	for _, line := range logged.lines {
+		fmt.Fprintln(os.Stderr, "a command of users printed a log line of a library:", line)
+		code = 1
+	}
+	return code
 }
 
 // programDir returns the directory of the programs. It builds them unless a directory is

@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"karmada.io/karmada/internal/testenv/rawlogs"
 )
 
 // commandResult is the output and the exit code of a program.
@@ -23,7 +26,28 @@ type commandResult struct {
 func runProgram(ctx context.Context, environment []string, program string, args ...string) commandResult {
 	cmd := exec.CommandContext(ctx, filepath.Join(binDir, program), args...)
 	cmd.Env = append(cleanEnvironment(), environment...)
-	return runCommand(cmd)
+	result := runCommand(cmd)
+	if slices.Contains([]string{"karmada", "karmadactl", "kubectl-karmada"}, program) {
+		logged.add(program, args, rawlogs.Find(result.stderr))
+	}
+	return result
+}
+
+// logged are the log lines of libraries that commands of all tests printed. The commands of users print
+// none by default.
+var logged rawLines
+
+type rawLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *rawLines) add(program string, args, lines []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range lines {
+		r.lines = append(r.lines, program+" "+strings.Join(args, " ")+": "+line)
+	}
 }
 
 // runCommand runs a command and returns its result.

@@ -53,7 +53,6 @@ Member clusters keep running and are not part of the backup. The file contains t
 			defer stop()
 			ctx, cancel := context.WithTimeout(ctx, backupTimeout)
 			defer cancel()
-			silenceLibraries()
 			manifest, err := writeBackup(ctx, dir, file, now)
 			if err != nil {
 				return err

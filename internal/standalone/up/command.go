@@ -276,9 +276,9 @@ func redirectLogs(file io.Writer) {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 }
 
-// silenceLibraries discards the logs of all libraries, for commands that print all relevant
-// information themselves.
-func silenceLibraries() { redirectLogs(io.Discard) }
+// SilenceLibraries discards the logs of all libraries, because the commands print all relevant
+// information themselves. `karmada up` and the members write them to files afterwards.
+func SilenceLibraries() { redirectLogs(io.Discard) }
 
 // captureOutput redirects stdout and stderr to a file, because some libraries, such as etcd's
 // client, write directly to stdout and stderr. It must be called before any library runs. A panic

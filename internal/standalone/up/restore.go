@@ -81,7 +81,6 @@ func (r *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	case r.confirm:
 		return r.confirmRestore(cmd.Context(), dir, cmd.ErrOrStderr())
 	}
-	silenceLibraries()
 	restored, err := restoreBackup(cmd.Context(), dir, args[0], time.Now().UTC())
 	if err != nil {
 		return err
