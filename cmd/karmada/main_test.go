@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 // logFromLibraries logs as the libraries do in which a command runs.
 func logFromLibraries() {
-	klog.Error("klog")
+	klog.Background().Error(nil, "klog")
 	grpclog.Warning("[core] grpc: addrConn.createTransport failed")
 	grpclog.Error("[core] gRPC")
 	log.Print("standard library")

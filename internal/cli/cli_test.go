@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 // newNoise returns a command in which libraries log.
 func newNoise(*command.Program) *cobra.Command {
 	return &cobra.Command{Use: "noise", Hidden: true, Run: func(*cobra.Command, []string) {
-		klog.Error("klog")
+		klog.Background().Error(nil, "klog")
 		runtimelog.Log.Error(nil, "controller-runtime")
 		stdlog.Print("standard library")
 	}}

@@ -213,7 +213,7 @@ func TestUnjoinLogsRemainingObjects(t *testing.T) {
 func TestUnjoinWithoutControlPlane(t *testing.T) {
 	memberObjects := func(owner string) []client.Object {
 		cleanup := grant.Cleanup{Cluster: "east", Namespace: "ns"}
-		objects := append(cleanup.Objects()[1:], cleanup.SharedObjects()...)
+		objects := slices.Concat(cleanup.Objects()[1:], cleanup.SharedObjects())
 		for _, object := range objects {
 			if owner != "" {
 				object.SetAnnotations(map[string]string{clusterv1alpha1.ControlPlaneAnnotation: owner})

@@ -119,7 +119,8 @@ func (i *installation) addMembers(ctx context.Context, names, inPullMode []strin
 	if err := i.prepareMembers(names, len(names), progress); err != nil {
 		return err
 	}
-	if err := i.setUpMembers(ctx, i.startMembers(i.life, names), progress); err != nil {
+	started := i.startMembers(i.life, names) //nolint:contextcheck // the members run after the change
+	if err := i.setUpMembers(ctx, started, progress); err != nil {
 		return fmt.Errorf("%w: the next `karmada up` continues, or remove the member with `karmada member remove %s`", err, names[len(names)-1])
 	}
 	return nil

@@ -97,7 +97,7 @@ type installation struct {
 	programsDisabled error
 	idleMembers      []string
 	// life ends when the installation stops.
-	life context.Context
+	life context.Context //nolint:containedctx // members run longer than the change that adds them
 	// startedAt is the start time of this run.
 	startedAt time.Time
 	wg        sync.WaitGroup
