@@ -71,6 +71,12 @@ func mappingOf(mapper meta.RESTMapper, typed string) (*meta.RESTMapping, error) 
 	// Without a version, the mapper returns the version that the server prefers. Policies and
 	// bindings use that version.
 	mapping, err := mapper.RESTMapping(group)
+	if err == nil && kind.Empty() {
+		// The mapper also has each kind in lower case, which is not the kind of the objects.
+		if kind, err = mapper.KindFor(mapping.Resource); err == nil {
+			mapping, err = mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		}
+	}
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the control plane has no resource type %q", typed)
 	}

@@ -20,6 +20,12 @@ func TestResolve(t *testing.T) {
 	mapper.Add(apps.WithKind("Deployment"), meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersion{Version: "v1"}.WithKind("Namespace"), meta.RESTScopeRoot)
 
+	// Like the mapper of the discovery, it also has kinds in lower case.
+	gears := apps.WithResource("gears")
+	for _, kind := range []string{"cog", "Cog"} {
+		mapper.AddSpecific(apps.WithKind(kind), gears, apps.WithResource("gear"), meta.RESTScopeNamespace)
+	}
+
 	web := types.NamespacedName{Namespace: "shop", Name: "web"}
 	tests := map[string]struct {
 		args     []string
@@ -32,6 +38,7 @@ func TestResolve(t *testing.T) {
 		"a resource with version, group":  {[]string{"deployments.v1.apps/web"}, apps.WithKind("Deployment"), web},
 		"a kind":                          {[]string{"Deployment/web"}, apps.WithKind("Deployment"), web},
 		"a kind with its group":           {[]string{"Deployment.apps/web"}, apps.WithKind("Deployment"), web},
+		"a kind in lower case":            {[]string{"cog.apps/web"}, apps.WithKind("Cog"), web},
 		"another version than preferred":  {[]string{"horizontalpodautoscalers.v1.autoscaling/web"}, preferred.WithKind("HorizontalPodAutoscaler"), web},
 		"an object without a namespace":   {[]string{"namespace/shop"}, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{Name: "shop"}},
 		"a resource that is not singular": {[]string{"namespaces", "shop"}, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{Name: "shop"}},
