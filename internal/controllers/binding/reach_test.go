@@ -127,6 +127,7 @@ func TestWorkOfOtherObjectIsNotTakenOver(t *testing.T) {
 		"of a deleted binding":                           {"id-2", other, annotationsOf("bank", "web-deployment"), nil, "contains Deployment.example.io shop/web, which does not belong to this binding"},
 		"of no binding":                                  {"", other, nil, nil, "contains Deployment.example.io shop/web"},
 		"of no binding, with the same object":            {"", own, nil, nil, ""},
+		"of an earlier binding with another template":    {"id-0", other, annotationsOf("shop", "web-deployment"), nil, "contains Deployment.example.io shop/web"},
 		"of an earlier binding of the same name":         {"id-0", own, annotationsOf("shop", "web-deployment"), nil, ""},
 	}
 	for name, tc := range tests {

@@ -197,11 +197,11 @@ func (r *reconciler) updateWork(ctx context.Context, bound binding.Object, store
 	return true, nil
 }
 
-// isWorkOf reports whether a Work was created for a binding, or for an earlier binding of the same
-// name.
+// isWorkOf reports whether a Work was created for a binding. It returns false for the Work of an
+// earlier binding of the same name, which may have had another template (binding.Names).
 func isWorkOf(stored *workv1alpha1.Work, bound binding.Object) bool {
 	key, ok := binding.ReferencedBinding(stored, binding.IsNamespaced(bound))
-	return ok && key == client.ObjectKeyFromObject(bound)
+	return ok && key == client.ObjectKeyFromObject(bound) && stored.Labels[binding.PermanentIDLabel(bound)] == binding.PermanentID(bound)
 }
 
 // otherOwner returns the key of another binding that owns the Work, or an empty string. Two
