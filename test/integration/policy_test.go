@@ -4,19 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -360,37 +367,92 @@ func TestRecreatedTemplateGetsANewBinding(t *testing.T) {
 	awaitUnchanged(t, env, recreated, after)
 }
 
-func TestBindingNameCollisionIsReported(t *testing.T) {
-	env := shared(t)
-	namespace := env.Namespace(t)
-	// Names of bindings do not contain the API group, so another kind ConfigMap causes a collision.
+// newOtherConfigMap returns a CRD of a kind ConfigMap in another group, and an object of this kind.
+func newOtherConfigMap(namespace, name string) (*apiextensionsv1.CustomResourceDefinition, *unstructured.Unstructured) {
 	definition := newGadgetCRD()
 	definition.Name, definition.Spec.Group = "jobs.example.net", "example.net"
 	definition.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "jobs", Singular: "job", Kind: "ConfigMap", ListKind: "ConfigMapList"}
+	object := newWidget(namespace)
+	object.SetAPIVersion("example.net/v1")
+	object.SetKind("ConfigMap")
+	object.SetName(name)
+	return definition, object
+}
+
+// TestTemplatesWithOneBindingNameAreDelivered creates templates whose bindings and Works have the
+// same usual name: ClusterRoles whose names differ in colons, dots and capital letters, and
+// ConfigMaps of two API groups.
+func TestTemplatesWithOneBindingNameAreDelivered(t *testing.T) {
+	env := alone(t)
+	namespace := env.Namespace(t)
+	definition, other := newOtherConfigMap(namespace, "wheel")
 	cleanUp(t, env, createCRD(t, env.Karmada, definition))
-	first := configMap(namespace, "wheel")
-	env.Create(t, policyFor(t, placementOn(member1), first), first)
-	rb := awaitPropagated(t, env, first, member1)
-
-	second := newWidget(namespace)
-	second.SetAPIVersion("example.net/v1")
-	second.SetKind("ConfigMap")
+	createCRD(t, memberClient(env, member1), definition)
+	first := []client.Object{configMap(namespace, "wheel"), newRole(namespace + ":view")}
+	second := []client.Object{other, newRole(namespace + ".view"), newRole(namespace + ":View")}
+	templates := slices.Concat(first, second)
+	cleanUp(t, env, templates...)
+	env.Create(t, append(first, clusterPolicyFor(t, env, placementOn(member1), templates...))...)
+	for _, template := range first {
+		awaitInMember(t, env, member1, template, exists)
+	}
 	testenv.Eventually(t, "creating an object of the new kind", func(ctx context.Context) error {
-		return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, second.DeepCopy()))
+		return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, other.DeepCopy()))
 	})
-	policy := policyFor(t, placementOn(member1), first)
-	policy.Name = "rival"
-	policy.Spec.ResourceSelectors[0].APIVersion = "example.net/v1"
-	env.Create(t, policy)
-	awaitEvent(t, env, second, corev1.EventTypeWarning, policyv1alpha1.EventReasonApplyPolicyFailed)
-	awaitUnchanged(t, env, second, rb)
-	await(t, env.Karmada, second, isClaimedBy[*unstructured.Unstructured](""))
-	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error { return checkEqual("spec", rb.Spec, b.Spec) })
+	env.Create(t, second[1:]...)
+	copies := awaitOwnBindings(t, env, templates)
+	restartComponents(t, env)
+	for _, template := range first {
+		deleteObject(t, env.Karmada, template)
+		awaitNotInMember(t, env, member1, template)
+		awaitGone(t, env.Karmada, copies[template].bound)
+	}
+	for _, template := range second {
+		testenv.Update(t, env.Karmada, template, func(o client.Object) { o.SetLabels(map[string]string{"changed": "yes"}) })
+		awaitInMember(t, env, member1, template, func(o client.Object) error {
+			return errors.Join(checkEqual("UID", copies[template].uid, o.GetUID()), checkEqual("label", "yes", o.GetLabels()["changed"]))
+		})
+	}
+	for template, kept := range awaitOwnBindings(t, env, second) {
+		if before := copies[template]; kept.uid != before.uid || kept.bound.GetUID() != before.bound.GetUID() {
+			t.Errorf("the binding or the copy of %s was replaced", template.GetName())
+		}
+	}
+}
 
-	deleteObject(t, env.Karmada, first)
-	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
-		return errors.Join(checkEqual("template", "example.net/v1", b.Spec.Resource.APIVersion), isClaimedBy[client.Object]("rival")(b))
-	})
+func newRole(name string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// deliveredCopy is a binding with the UID of the member object of its template.
+type deliveredCopy struct {
+	bound binding.Object
+	uid   types.UID
+}
+
+// awaitOwnBindings waits until each template has its own binding and a copy in member1, and checks
+// that karmadactl trace shows this binding.
+func awaitOwnBindings(t *testing.T, env *testenv.Env, templates []client.Object) map[client.Object]deliveredCopy {
+	t.Helper()
+	copies, names := map[client.Object]deliveredCopy{}, map[string]client.Object{}
+	for _, template := range templates {
+		copied := awaitInMember(t, env, member1, template, exists)
+		selector := selectorOf(t, template)
+		kind := schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind).GroupKind()
+		bound, _, err := lookup.BindingOfTemplate(t.Context(), env.Karmada, kind, client.ObjectKeyFromObject(template))
+		if err != nil || bound == nil || bound.BindingSpec().Resource.UID != template.GetUID() && template.GetUID() != "" {
+			t.Fatalf("%s has binding %v: %v", template.GetName(), bound, err)
+		}
+		if names[bound.GetName()] != nil {
+			t.Errorf("%s and %s have one binding %s", template.GetName(), names[bound.GetName()].GetName(), bound.GetName())
+		}
+		names[bound.GetName()], copies[template] = template, deliveredCopy{bound, copied.GetUID()}
+		stdout, stderr, err := runKarmadactl(t, env, "trace", strings.ToLower(selector.Kind)+"."+kind.Group, template.GetName(), "-n", template.GetNamespace())
+		if !strings.Contains(stdout, bound.GetName()) {
+			t.Errorf("trace of %s does not show binding %s: %v\n%s%s", template.GetName(), bound.GetName(), err, stdout, stderr)
+		}
+	}
+	return copies
 }
 
 func TestLazyActivationWaitsForAChangeOfTheTemplateAcrossRestarts(t *testing.T) {

@@ -97,7 +97,7 @@ func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
 			continue
 		}
 		o.key.Namespace = bound.Namespace
-		if bound.Name != binding.Name(o.key.Name, o.kind.Kind) {
+		if names := binding.Names(o.kind.GroupKind(), o.key.Name); !slices.Contains(names[:], bound.Name) {
 			o.key.Name, o.isNameGuessed = strings.TrimSuffix(bound.Name, "-"+strings.ToLower(o.kind.Kind)), true
 		}
 		break

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/guard"
 )
 
@@ -80,6 +82,17 @@ func TestTemplateOfRenamedObjectIsFoundByBindingName(t *testing.T) {
 	}
 	if decision, err := newGuardFixture(t).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateUnreadable {
 		t.Errorf("without the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+	}
+}
+
+func TestTemplateOfBindingWithSecondName(t *testing.T) {
+	karmadaWork := newDeletedWork("a")
+	karmadaWork.Annotations[workv1alpha2.ResourceBindingNameAnnotation] = binding.Names(schema.GroupKind{Kind: "ConfigMap"}, "a")[1]
+	if decision, err := newGuardFixture(t).Decide(t.Context(), readyCluster(), karmadaWork, true); err != nil || decision.Verdict != guard.Delete {
+		t.Errorf("without the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+	}
+	if decision, err := newGuardFixture(t, templateObject("a")).Decide(t.Context(), readyCluster(), karmadaWork, true); err != nil || decision.Reason != guard.ReasonTemplateInUse {
+		t.Errorf("with the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
 	}
 }
 

@@ -37,25 +37,25 @@ func NewWorkGetter(karmada kubernetes.Interface) WorkGetter {
 
 // checkDelivery returns an error unless the control plane delivers the object to the cluster. The
 // response of a cluster is no reason to send it a write, because every cluster can claim any object.
-// The Work of the object is the proof, because no member can write it. Its name depends only on kind,
-// namespace and name.
+// The Work of the object is the proof, because no member can write it. Its name is one of work.Names.
 func (p *Proxy) checkDelivery(ctx context.Context, info *genericrequest.RequestInfo, found holder) error {
 	cluster, object := found.client.cluster.Name, found.object
 	resource, _ := meta.UnsafeGuessKindToResource(object.Kind)
 	if p.sources.Work == nil || object.UID == "" || resource.Resource != info.Resource {
 		return notDelivered(info, cluster)
 	}
-	name := work.Name(object.Kind.Kind, object.Namespace, object.Name)
-	karmadaWork, err := p.sources.Work(ctx, work.ExecutionNamespace(cluster), name)
-	if apierrors.IsNotFound(err) || err == nil && !containsObject(karmadaWork, object) {
-		return notDelivered(info, cluster)
+	for _, name := range work.Names(object.Kind.GroupKind(), object.Namespace, object.Name) {
+		karmadaWork, err := p.sources.Work(ctx, work.ExecutionNamespace(cluster), name)
+		switch {
+		case err == nil && containsObject(karmadaWork, object):
+			return nil
+		case err != nil && !apierrors.IsNotFound(err):
+			return newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+				"cannot verify that %s was delivered to cluster %q: reading Work %s/%s: %v",
+				describeObject(info), cluster, work.ExecutionNamespace(cluster), name, err)
+		}
 	}
-	if err != nil {
-		return newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
-			"cannot verify that %s was delivered to cluster %q: reading Work %s/%s: %v",
-			describeObject(info), cluster, work.ExecutionNamespace(cluster), name, err)
-	}
-	return nil
+	return notDelivered(info, cluster)
 }
 
 func containsObject(karmadaWork *workv1alpha1.Work, object clusterjson.Identity) bool {

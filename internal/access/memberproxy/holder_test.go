@@ -9,8 +9,11 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/work"
 )
 
 func TestObjectOfOneClusterIsForwarded(t *testing.T) {
@@ -276,8 +279,13 @@ func TestWriteOfClusterScopedObject(t *testing.T) {
 			t.Errorf("%s, not delivered: got %v", path, got)
 		}
 		f.deliver("m1", "v1", kind, "", "web")
-		if got := sendRequest(t, newRequest(t, "DELETE", front.URL+"/everywhere"+path, "")); got != (clientResponse{200, "written"}) {
-			t.Errorf("%s: got %v", path, got)
+		names := work.Names(schema.GroupKind{Kind: kind}, "", "web")
+		delivered := f.works[work.ExecutionNamespace("m1")+"/"+names[0]]
+		for _, workName := range names {
+			f.works = map[string]*workv1alpha1.Work{work.ExecutionNamespace("m1") + "/" + workName: delivered}
+			if got := sendRequest(t, newRequest(t, "DELETE", front.URL+"/everywhere"+path, "")); got != (clientResponse{200, "written"}) {
+				t.Errorf("%s, delivered by Work %s: got %v", path, workName, got)
+			}
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,6 +26,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter/webhook"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // PageSize is the maximum number of objects in one response.
@@ -87,10 +87,8 @@ func (r *Reader) ReadTemplate(ctx context.Context) diagnose.Fact[*unstructured.U
 
 // ReadBinding reads the binding of the template.
 func (r *Reader) ReadBinding(ctx context.Context) diagnose.Fact[binding.Object] {
-	bound := binding.New(r.Template.Key.Namespace != "")
-	key := types.NamespacedName{Namespace: r.Template.Key.Namespace, Name: binding.Name(r.Template.Key.Name, r.Template.Kind().Kind)}
-	err := r.karmada.Get(ctx, key, bound)
-	return factOf(bound, err)
+	bound, _, err := lookup.BindingOfTemplate(ctx, r.karmada, r.Template.Kind().GroupKind(), r.Template.Key)
+	return diagnose.Fact[binding.Object]{Value: bound, Err: err}
 }
 
 // factOf returns a fact without a value if the object could not be read or does not exist.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -80,10 +80,14 @@ func (c clusterClient) hasBinding(ctx context.Context, object clusterObject) (bo
 	if err != nil {
 		return false, err
 	}
-	return c.exists(ctx, mapping, object.GetNamespace(), binding.Name(object.GetName(), object.GetKind()))
-}
-
-func (c clusterClient) exists(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (bool, error) {
-	object, err := c.get(ctx, mapping, namespace, name)
-	return object != nil, err
+	get := func(name string) (binding.Object, error) {
+		found, err := c.get(ctx, mapping, object.GetNamespace(), name)
+		if err != nil || found == nil {
+			return nil, err
+		}
+		bound := binding.New(object.GetNamespace() != "")
+		return bound, runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, bound)
+	}
+	bound, _, err := binding.Find(object.GroupVersionKind().GroupKind(), object.GetName(), get)
+	return bound != nil, err
 }

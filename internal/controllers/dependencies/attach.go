@@ -17,23 +17,24 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
 // attach attaches the binding of one object to a dependent, and reports whether it wrote anything.
 func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
-	stored := binding.New(object.GetNamespace() != "")
-	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: binding.Name(object.GetName(), object.GetKind())}
-	err = r.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy)
+	stored, freeName, err := lookup.BindingOfTemplate(ctx, r.karmada, object.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(object))
 	switch {
-	case apierrors.IsNotFound(err):
-		return r.createAttached(ctx, dependent, object)
 	case err != nil:
-		return false, fmt.Errorf("reading binding %s: %w", key, err)
+		return false, err
 	case object.GetDeletionTimestamp() != nil:
-		return false, nil // the binding is deleted together with the object
+		// A stored binding is deleted together with the object. A new binding would delay the
+		// foreground deletion of the object until the binding is deleted.
+		return false, nil
+	case stored == nil:
+		return r.createAttached(ctx, dependent, object, freeName)
 	case stored.GetDeletionTimestamp() != nil:
-		return false, fmt.Errorf("binding %s: %w", key, errTerminating)
+		return false, fmt.Errorf("binding %s: %w", client.ObjectKeyFromObject(stored), errTerminating)
 	}
 	peers, err := r.otherDependents(ctx, stored, client.ObjectKeyFromObject(dependent))
 	if err != nil {
@@ -52,13 +53,9 @@ func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.Resourc
 
 // createAttached creates the binding of an object that has no binding. It creates the complete
 // binding in one request.
-func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
-	if object.GetDeletionTimestamp() != nil {
-		// An object that is being deleted gets no binding, because its foreground deletion would
-		// wait until the binding is deleted.
-		return false, nil
-	}
+func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured, name string) (written bool, err error) {
 	created := binding.New(object.GetNamespace() != "")
+	created.SetName(name)
 	if err := dependency.Attach(created, object, dependent, dependency.OtherDependents{}, time.Now()); err != nil {
 		return false, err
 	}

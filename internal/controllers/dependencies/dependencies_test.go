@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -171,34 +171,38 @@ func TestDependentsShareOneBinding(t *testing.T) {
 	}
 }
 
-func TestObjectsThatCannotBeAttached(t *testing.T) {
-	tests := map[string]struct {
-		change func(*workv1alpha2.ResourceBinding)
-		after  time.Duration
-		event  bool
-	}{
-		"its binding belongs to an earlier object": {func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences[0].UID = "earlier" }, blockedRetryDelay, false},
-		"its binding belongs to another kind": {func(b *workv1alpha2.ResourceBinding) {
-			b.OwnerReferences[0].UID, b.Spec.Resource.APIVersion = "other", "example.io/v1"
-		}, userRetryDelay, true},
+func TestObjectWithBindingOfEarlierObject(t *testing.T) {
+	w := newAttachedFixture(t, deployment("api"), dependent("api"))
+	w.updateBinding("settings-configmap", func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences[0].UID = "earlier" })
+	result, writes, events := w.reconcile("api-deployment")
+	expectEqual(t, "writes", writes, "patch api-deployment")
+	if result.RequeueAfter != blockedRetryDelay {
+		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newAttachedFixture(t, deployment("api"), dependent("api"))
-			w.updateBinding("settings-configmap", tc.change)
-			result, writes, events := w.reconcile("api-deployment")
-			expectEqual(t, "writes", writes, "patch api-deployment")
-			if result.RequeueAfter != tc.after {
-				t.Errorf("requeued after %s, want %s", result.RequeueAfter, tc.after)
-			}
-			event := len(events) > 0 && strings.HasPrefix(events[len(events)-1], "Warning SyncScheduleResultToDependenciesFailed")
-			if event != tc.event {
-				t.Errorf("events %q", events)
-			}
-			_, _, events = w.reconcile("api-deployment")
-			expectEqual(t, "events the second time", events)
-		})
+	if len(events) > 0 && strings.HasPrefix(events[len(events)-1], "Warning") {
+		t.Errorf("events %q", events)
 	}
+	_, _, events = w.reconcile("api-deployment")
+	expectEqual(t, "events the second time", events)
+}
+
+func TestUsualBindingNameBelongsToAnotherObject(t *testing.T) {
+	of := schema.GroupKind{Group: "example.io", Kind: "ConfigMap"}
+	other := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: binding.Name("settings", of.Kind)}}
+	other.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "example.io/v1", Kind: of.Kind, Namespace: "shop", Name: "settings"}
+	w := newFixture(t, other, deployment("web"), dependent("web"), settingsConfigMap())
+	second := binding.Names(schema.GroupKind{Kind: of.Kind}, "settings")[1]
+	_, writes, _ := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes, "patch web-deployment", "create "+second)
+	_, writes, _ = w.reconcile("web-deployment")
+	expectEqual(t, "writes of a second reconcile", writes)
+	if len(w.binding(second).Spec.RequiredBy) != 1 || len(w.binding(other.Name).Spec.RequiredBy) != 0 {
+		t.Error("the binding of the other object follows the dependent")
+	}
+
+	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
+	_, writes, _ = w.reconcile("web-deployment")
+	expectEqual(t, "writes when the dependent is detached", writes, "delete "+second, "patch web-deployment")
 }
 
 func TestObjectsThatAreNotAttached(t *testing.T) {

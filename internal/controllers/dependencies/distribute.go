@@ -204,11 +204,12 @@ func (r *reconciler) isSelected(ctx context.Context, ref dependency.Reference, t
 	return err == nil && (object == nil || dependency.Matches(ref, thing, object.GetLabels())), err
 }
 
-// hasBindingName reports whether a binding has the namespace and the name that the binding of an
-// object must have. It returns false for a binding that a user created with another name or
+// hasBindingName reports whether a binding has the namespace and a name that the binding of an
+// object can have. It returns false for a binding that a user created with another name or
 // namespace.
 func hasBindingName(attached binding.Object, thing dependency.ObjectID) bool {
-	return attached.GetNamespace() == thing.Key.Namespace && attached.GetName() == binding.Name(thing.Key.Name, thing.Kind.Kind)
+	names := binding.Names(thing.Kind, thing.Key.Name)
+	return attached.GetNamespace() == thing.Key.Namespace && slices.Contains(names[:], attached.GetName())
 }
 
 // hasFinalizer reports whether a dependent has the finalizer of this controller. Only then may it

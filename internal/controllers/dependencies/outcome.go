@@ -65,9 +65,8 @@ func isTransient(err error) bool {
 
 // needsUserAction reports whether an error lasts until a user makes a change.
 func needsUserAction(err error) bool {
-	var collision *policy.CollisionError
 	var rejected *tenancy.ForbiddenError
-	return errors.As(err, &collision) || errors.As(err, &rejected)
+	return errors.As(err, &rejected)
 }
 
 // conflicts stores the conflict message of each binding whose dependents require different

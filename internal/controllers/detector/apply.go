@@ -25,12 +25,12 @@ import (
 // applier claims templates for policies and updates their bindings.
 type applier struct {
 	// karmada reads override policies from the cache.
-	karmada                           client.Reader
-	binder                            *binder.Binder
-	claimer                           *claims.Claimer
-	waiting                           *waiting.Templates
-	awaitingOverride, awaitingBinding *waiting.Requests
-	events                            *loop.Events
+	karmada          client.Reader
+	binder           *binder.Binder
+	claimer          *claims.Claimer
+	waiting          *waiting.Templates
+	awaitingOverride *waiting.Requests
+	events           *loop.Events
 	// recordApply records, in metrics, the duration and the error of an attempt to apply a policy.
 	recordApply func(began time.Time, err error)
 }
@@ -51,10 +51,9 @@ func (a *applier) apply(ctx context.Context, request templates.Request, template
 	a.events.RecordFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	var owner *policy.OwnerError
 	var missing *policy.MissingOverridesError
-	var collision *policy.CollisionError
 	switch {
-	case errors.As(err, &missing), errors.As(err, &collision):
-		return reconcile.Result{}, nil // the override policy, or the deletion of the other binding, queues it
+	case errors.As(err, &missing):
+		return reconcile.Result{}, nil // the override policy queues it
 	case errors.As(err, &owner):
 		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
 	}
@@ -70,9 +69,6 @@ func (a *applier) claimAndBind(ctx context.Context, request templates.Request, t
 	}
 	bound, err := a.binder.Find(ctx, request.Ref)
 	if err != nil {
-		return err
-	}
-	if err := a.awaitBindingOwner(ctx, request, template, bound); err != nil {
 		return err
 	}
 	activation, err := policy.DecideActivation(p, template, metadataOf(bound), request.Cause)
@@ -147,32 +143,6 @@ func (a *applier) missingOverrides(ctx context.Context, p policy.Object) error {
 	})
 	if failure != nil {
 		return failure
-	}
-	return err
-}
-
-// awaitBindingOwner returns an error if another template owns the binding whose name this template
-// needs. In this case nothing is written, not even a claim. The request is queued again when that
-// binding is deleted.
-func (a *applier) awaitBindingOwner(ctx context.Context, r templates.Request, template *unstructured.Unstructured, owned binding.Object) error {
-	if owned == nil {
-		return nil
-	}
-	err := policy.CheckBindingOwner(owned, template)
-	var collision *policy.CollisionError
-	if !errors.As(err, &collision) {
-		return nil // a binding of an earlier template of the same name is handled later
-	}
-	a.waiting.AddUnclaimed(r.Ref, template)
-	a.awaitingBinding.Add(client.ObjectKeyFromObject(owned), r)
-	// The binding is read again, because a deletion since the first read has not queued the
-	// request.
-	again, readErr := a.binder.Find(ctx, r.Ref)
-	if readErr != nil {
-		return readErr
-	}
-	if again == nil {
-		return loop.ErrStale
 	}
 	return err
 }

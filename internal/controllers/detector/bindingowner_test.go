@@ -3,13 +3,14 @@ package detector
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // otherDeploymentKind is a kind whose bindings have the same names as those of Deployments.
@@ -17,9 +18,9 @@ var otherDeploymentKind = schema.GroupVersionKind{Group: "example.com", Version:
 
 var otherDeployment = templates.NewRef(otherDeploymentKind, "shop", "web")
 
-// newNameCollision returns a fixture in which one policy selects two templates that need a binding
-// with the same name. The Deployment owns this binding.
-func newNameCollision(t *testing.T) *fixture {
+// newSharedName returns a fixture in which one policy selects two templates whose bindings have the
+// same usual name. The binding of the Deployment exists and has this name.
+func newSharedName(t *testing.T) *fixture {
 	t.Helper()
 	other := templates.NewObject(otherDeploymentKind)
 	other.SetNamespace("shop")
@@ -54,34 +55,36 @@ func (f *fixture) getOtherDeployment() *unstructured.Unstructured {
 	return found
 }
 
-func TestBindingOfOtherTemplateRecordsEventAndWritesNothing(t *testing.T) {
-	h := newNameCollision(t)
-	expectWrites(t, "of the second template", h.reconcileTemplate(otherDeployment, policy.TemplateChanged))
-	expectEvents(t, "of the second template", h.takeEvents(), "Warning ApplyPolicyFailed")
-	h.reconcileTemplate(otherDeployment, policy.PolicyChanged)
-	expectEvents(t, "a second time", h.takeEvents())
-
-	expectWrites(t, "of the owner", h.reconcileTemplate(webRef, policy.TemplateChanged))
-	h.delete(h.template())
-	ownerBinding := h.binding()
-	h.delete(ownerBinding)
-	h.startup.OnBindings().OnDelete(ownerBinding)
-	want := []templates.Request{webRef.Request(policy.TemplateChanged), otherDeployment.Request(policy.TemplateChanged), otherDeployment.Request(policy.PolicyChanged)}
-	inAnyOrder := cmp.Transformer("set", func(all []templates.Request) map[templates.Request]bool {
-		set := map[templates.Request]bool{}
-		for _, r := range all {
-			set[r] = true
-		}
-		return set
-	})
-	if diff := cmp.Diff(want, h.takeQueue(), inAnyOrder); diff != "" {
-		t.Errorf("queued after the owner was deleted (-want +got):\n%s", diff)
+func (f *fixture) otherBinding() binding.Object {
+	f.t.Helper()
+	bound, _, err := lookup.BindingOfTemplate(f.t.Context(), f.karmada, otherDeploymentKind.GroupKind(), otherDeployment.Key)
+	if err != nil || bound == nil {
+		f.t.Fatalf("binding %v, error %v", bound, err)
 	}
-	expectWrites(t, "once the name is free", h.reconcileTemplate(otherDeployment, policy.TemplateChanged), "patch Deployment", "create ResourceBinding")
+	return bound
+}
+
+func TestTemplatesWithOneBindingNameHaveOwnBindings(t *testing.T) {
+	h := newSharedName(t)
+	expectWrites(t, "of the second template", h.reconcileTemplate(otherDeployment, policy.TemplateChanged), "patch Deployment", "create ResourceBinding")
+	expectEvents(t, "of the second template", h.takeEvents(), "Normal ApplyPolicySucceed")
+	expectWrites(t, "a second time", h.reconcileTemplate(otherDeployment, policy.TemplateChanged))
+	expectWrites(t, "of the first template", h.reconcileTemplate(webRef, policy.TemplateChanged))
+	if got := h.binding().BindingSpec().Resource.APIVersion; got != "apps/v1" {
+		t.Errorf("the first binding has a template of %s", got)
+	}
+
+	second := h.otherBinding()
+	h.delete(h.template())
+	h.delete(h.binding())
+	expectWrites(t, "of the second template when the usual name is free", h.reconcileTemplate(otherDeployment, policy.TemplateChanged))
+	if kept := h.otherBinding(); kept.GetName() != second.GetName() || kept.GetUID() != second.GetUID() {
+		t.Errorf("binding %s replaced %s", kept.GetName(), second.GetName())
+	}
 }
 
 func TestBindingOfOtherTemplateKeepsItsClaim(t *testing.T) {
-	h := newNameCollision(t)
+	h := newSharedName(t)
 	p := h.policies.Get("shop", "p")
 	claimed := h.getOtherDeployment()
 	policy.ClaimOf(p).Apply(claimed)

@@ -47,9 +47,8 @@ type parts struct {
 	claimWrites  *claims.WriteTracker
 	waiting      *waiting.Templates
 	initial      *waiting.Initial
-	// awaitingOverride contains the requests that wait for an override policy. awaitingBinding
-	// contains the requests that wait for the deletion of a binding that another template owns.
-	awaitingOverride, awaitingBinding *waiting.Requests
+	// awaitingOverride contains the requests that wait for an override policy.
+	awaitingOverride *waiting.Requests
 
 	binder    *binder.Binder
 	preemptor *claims.Preemptor
@@ -69,7 +68,7 @@ func newParts(s surroundings, o Options) *parts {
 		log: s.log, queue: templates.NewQueue(), watchedKinds: kinds.NewWatched(), policies: catalog.New(),
 		claims: claims.NewIndex(), claimWrites: claims.NewWriteTracker(),
 		waiting: waiting.NewTemplates(), initial: waiting.NewInitial(),
-		awaitingOverride: waiting.NewRequests(), awaitingBinding: waiting.NewRequests(),
+		awaitingOverride: waiting.NewRequests(),
 	}
 	p.addActions(s, o)
 	p.addTriggers(s, o)
@@ -111,7 +110,7 @@ func (p *parts) addTriggers(s surroundings, o Options) {
 		})
 	}
 	p.startup = triggers.NewStartup(triggers.StartupConfig{
-		Informers: s.cache, Queue: p.queue, Initial: p.initial, AwaitingOverride: p.awaitingOverride, AwaitingBinding: p.awaitingBinding,
+		Informers: s.cache, Queue: p.queue, Initial: p.initial, AwaitingOverride: p.awaitingOverride,
 		Events: s.events, PolicySyncs: policySyncs,
 	})
 	p.ruleTriggers = &triggers.Rules{
@@ -127,10 +126,10 @@ func (p *parts) addTriggers(s surroundings, o Options) {
 func (p *parts) addReconcilers(s surroundings, o Options) {
 	p.templateReconciler = &templateReconciler{
 		isTemplate: p.isTemplate(o.Propagated.Namespaces), templates: s.templateReader, karmadaReader: s.karmadaReader,
-		policies: p.policies, waiting: p.waiting, initial: p.initial, awaitingOverride: p.awaitingOverride, awaitingBinding: p.awaitingBinding,
+		policies: p.policies, waiting: p.waiting, initial: p.initial, awaitingOverride: p.awaitingOverride,
 		applier: &applier{
 			karmada: s.karmada, binder: p.binder, claimer: &claims.Claimer{Karmada: s.karmada, Writes: p.claimWrites},
-			waiting: p.waiting, awaitingOverride: p.awaitingOverride, awaitingBinding: p.awaitingBinding, events: s.events, recordApply: s.counters.recordApply,
+			waiting: p.waiting, awaitingOverride: p.awaitingOverride, events: s.events, recordApply: s.counters.recordApply,
 		},
 		releaser: p.releaser,
 		noMatch: &noMatchReporter{

@@ -30,15 +30,15 @@ type templateReconciler struct {
 	isTemplate func(templates.Ref) bool
 	templates  claims.TemplateReader
 	// karmadaReader reads policies from the API server.
-	karmadaReader                     client.Reader
-	policies                          *catalog.Catalog
-	waiting                           *waiting.Templates
-	initial                           *waiting.Initial
-	awaitingOverride, awaitingBinding *waiting.Requests
-	applier                           *applier
-	releaser                          *claims.Releaser
-	noMatch                           *noMatchReporter
-	events                            *loop.Events
+	karmadaReader    client.Reader
+	policies         *catalog.Catalog
+	waiting          *waiting.Templates
+	initial          *waiting.Initial
+	awaitingOverride *waiting.Requests
+	applier          *applier
+	releaser         *claims.Releaser
+	noMatch          *noMatchReporter
+	events           *loop.Events
 	// recordMatch records, in metrics, how long the search for the policy of a template took. began
 	// is the start of the search.
 	recordMatch func(began time.Time)
@@ -72,7 +72,6 @@ func (t *templateReconciler) Reconcile(ctx context.Context, request templates.Re
 func (t *templateReconciler) stopTracking(r templates.Ref) {
 	t.waiting.Remove(r)
 	t.awaitingOverride.DeleteTemplate(r)
-	t.awaitingBinding.DeleteTemplate(r)
 }
 
 // decide returns which policy claims the template. If no policy matches, it records the template as

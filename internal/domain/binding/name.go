@@ -2,6 +2,7 @@ package binding
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -9,11 +10,20 @@ import (
 	"karmada.io/karmada/internal/domain/objectname"
 )
 
-// Name returns the name of the binding of a template: "nginx" and "Deployment" give
-// "nginx-deployment", and "system:foo" and "ClusterRole" give "system.foo-clusterrole". Two templates
-// with the same name and kind but different API groups have the same binding name, because the API
-// defines the name without the group.
+// Name returns the usual name of the binding of a template: "nginx" and "Deployment" give
+// "nginx-deployment", and "system:foo" and "ClusterRole" give "system.foo-clusterrole". The API
+// defines the name without the group. Therefore two templates can have the same name here: those
+// whose kinds differ only in the group, and those whose names differ only in capital letters or in
+// colons and dots.
 func Name(templateName, kind string) string { return objectname.WithSuffix(templateName, kind) }
+
+// Names returns the names that the binding of a template can have. The first is Name. The second
+// contains a hash of the exact group, kind and name, for a template whose Name is taken by the
+// binding of another template.
+func Names(kind schema.GroupKind, templateName string) [2]string {
+	name := Name(templateName, kind.Kind)
+	return [2]string{name, objectname.Unambiguous(name, kind.Group, kind.Kind, templateName)}
+}
 
 // ReferenceKey returns a hash of a binding, for places where namespace and name do not fit, such as
 // a label key. Without a namespace the hash is that of a ClusterResourceBinding.

@@ -35,12 +35,11 @@ type OtherDependents struct {
 }
 
 // Attach makes the binding of an object follow a dependent. It adds the dependent with its clusters
-// to spec.requiredBy and sets the label of the dependent. If the binding has no name (binding.New),
-// Attach also fills in the fields that a new binding needs. If a policy claims the binding, all
-// other fields stay unchanged. On error (*policy.OwnerError, *policy.CollisionError) nothing is
-// changed.
+// to spec.requiredBy and sets the label of the dependent. For a new binding, which has only its
+// name, Attach also fills in the fields that a new binding needs. If a policy claims the binding,
+// all other fields stay unchanged. On error (*policy.OwnerError) nothing is changed.
 func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers OtherDependents, now time.Time) error {
-	if err := checkOwner(attached, object); err != nil {
+	if err := policy.CheckBindingOwner(attached, object); err != nil {
 		return err
 	}
 	hash, err := policy.RelevantHash(object)
@@ -207,7 +206,6 @@ func dependedByLabel(namespace, name string) string {
 func syncWithObject(attached binding.Object, object *unstructured.Unstructured, hash string) {
 	spec := attached.BindingSpec()
 	if owner := metav1.GetControllerOf(attached); owner == nil {
-		attached.SetName(binding.Name(object.GetName(), object.GetKind()))
 		attached.SetNamespace(object.GetNamespace())
 		attached.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(object, object.GroupVersionKind())})
 	}
@@ -249,24 +247,6 @@ func referenceTo(object *unstructured.Unstructured) workv1alpha2.ObjectReference
 		Namespace: object.GetNamespace(), Name: object.GetName(),
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 	}
-}
-
-// checkOwner returns an error if the binding belongs to an earlier object with the same name, or to
-// an object of another kind with the same name.
-func checkOwner(attached binding.Object, object *unstructured.Unstructured) error {
-	owner := metav1.GetControllerOf(attached)
-	if attached.GetName() == "" || owner != nil && owner.UID == object.GetUID() {
-		return nil
-	}
-	name := types.NamespacedName{Namespace: attached.GetNamespace(), Name: attached.GetName()}.String()
-	recorded, reference := attached.BindingSpec().Resource, referenceTo(object)
-	if recorded.Name != "" && ObjectOf(recorded) != ObjectOf(reference) {
-		return &policy.CollisionError{Binding: name, Owner: recorded, Requester: reference}
-	}
-	if owner != nil {
-		return &policy.OwnerError{Binding: name, ActualUID: owner.UID, ExpectedUID: object.GetUID()}
-	}
-	return nil
 }
 
 // ObjectOf returns the ID of the object of a binding.

@@ -27,6 +27,7 @@ var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 func newAttachedBinding(t testing.TB, dependents ...*workv1alpha2.ResourceBinding) binding.Object {
 	t.Helper()
 	made := binding.New(true)
+	made.SetName("settings-configmap")
 	var peers OtherDependents
 	for _, each := range dependents {
 		if err := Attach(made, settingsConfigMap(), each, peers, noon); err != nil {
@@ -84,6 +85,7 @@ func TestDependencyStaysUntilDependentIsEvicted(t *testing.T) {
 
 func TestAttachClusterScopedObject(t *testing.T) {
 	made := binding.New(false)
+	made.SetName("system.view-clusterrole")
 	if err := Attach(made, newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:view"), newDependent("web"), OtherDependents{}, noon); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +228,7 @@ func TestBindingOfAnotherObjectIsUnchanged(t *testing.T) {
 			owners[0].UID = "other"
 			b.SetOwnerReferences(owners)
 			b.BindingSpec().Resource.APIVersion = "example.io/v1"
-		}, new(*policy.CollisionError)},
+		}, new(*policy.OwnerError)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -162,7 +162,7 @@ func controlPlaneSetups() map[string]brokenSetup {
 			f.binding().Spec.Resource.APIVersion = "serving.example/v1"
 			f.binding().OwnerReferences[0].UID = "other"
 		},
-			StageBinding, "", Failed, ReasonNameCollision, "rename one of them", ""},
+			StageBinding, "", Failed, ReasonNameCollision, "the template gets a binding when that binding is deleted", ""},
 		"the binding is being deleted": {func(f *Facts) { f.binding().DeletionTimestamp = &now },
 			StageBinding, "", Pending, ReasonTerminating, "is being deleted", ""},
 	}

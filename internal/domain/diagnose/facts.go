@@ -45,7 +45,7 @@ type Facts struct {
 	// Overrides are the ClusterOverridePolicies, and the OverridePolicies in the namespace of the
 	// template.
 	Overrides Fact[[]override.Object]
-	// Binding is the binding with the name of the template (binding.Name).
+	// Binding is the binding of the template (binding.Find).
 	Binding Fact[binding.Object]
 	// Interpretation is the error with which the interpreter reads the replicas of the template. It
 	// is needed only if there is no binding.
@@ -94,7 +94,7 @@ func (f *Facts) ownsBinding() bool {
 	case bound == nil:
 		return false
 	case template == nil:
-		return policy.IsBindingOf(bound, f.Kind.GroupKind(), f.Key.Name)
+		return binding.IsOf(bound, f.Kind.GroupKind(), f.Key.Name)
 	default:
 		return policy.CheckBindingOwner(bound, template) == nil
 	}

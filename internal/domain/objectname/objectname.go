@@ -2,6 +2,8 @@
 package objectname
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -30,4 +32,13 @@ func WithSuffix(name, suffix string) string {
 		return strings.TrimPrefix(suffix, "-")
 	}
 	return valid + suffix
+}
+
+// Unambiguous returns a name for an object whose name of WithSuffix belongs to another object. It
+// is that name followed by a dot and a hash of the exact identity. WithSuffix never returns it for
+// a suffix without dots, because the text after its last dot contains no hyphen.
+func Unambiguous(name string, identity ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(identity, "/")))
+	suffix := "." + hex.EncodeToString(sum[:8])
+	return strings.TrimRight(name[:min(len(name), validation.DNS1123SubdomainMaxLength-len(suffix))], "-.") + suffix
 }

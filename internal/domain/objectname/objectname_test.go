@@ -43,6 +43,12 @@ func TestWithSuffixIsValid(t *testing.T) {
 		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 {
 			t.Fatalf("%q: %v", got, problems)
 		}
+		if problems := validation.IsDNS1123Subdomain(Unambiguous(got, first)); len(problems) > 0 {
+			t.Fatalf("%q: %v", Unambiguous(got, first), problems)
+		}
+		if unambiguous := Unambiguous(got, first); unambiguous == got || unambiguous == WithSuffix(second, "ClusterRole") {
+			t.Fatalf("%q has the name %q of another object", first, unambiguous)
+		}
 		isPlain := got == strings.ToLower(strings.ReplaceAll(first, ":", "."))+"-clusterrole"
 		if first != second && !isPlain && got == WithSuffix(second, "ClusterRole") {
 			t.Fatalf("%q and %q both give %q", first, second, got)

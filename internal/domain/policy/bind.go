@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -38,36 +37,26 @@ type BindingInput struct {
 	UserState string
 }
 
-// OwnerError reports that a binding belongs to a deleted template of the same name. The error no
-// longer occurs after the garbage collector has removed that binding.
+// OwnerError reports that a binding belongs to another object than the template. This is usually a
+// deleted template of the same name. Then the error no longer occurs after the garbage collector
+// has removed that binding.
 type OwnerError struct {
-	Binding                string
-	ActualUID, ExpectedUID types.UID
+	Binding string
+	// Owner is the object to which the binding belongs.
+	Owner       metav1.OwnerReference
+	ExpectedUID types.UID
 }
 
 // Error implements error.
 func (o *OwnerError) Error() string {
-	return fmt.Sprintf("binding %s has a different owner reference UID: %q, while the template has %q", o.Binding, o.ActualUID, o.ExpectedUID)
+	return fmt.Sprintf("binding %s belongs to %s %s %s, which has a different owner reference UID: %q, while the template has %q; the template gets a binding when that binding is deleted",
+		o.Binding, o.Owner.APIVersion, o.Owner.Kind, o.Owner.Name, o.Owner.UID, o.ExpectedUID)
 }
 
-// CollisionError reports that the binding of a template belongs to another template.
-// Names of bindings do not contain the API group, so two templates can need the
-// same name. The first template keeps the binding.
-type CollisionError struct {
-	Binding          string
-	Owner, Requester workv1alpha2.ObjectReference
-}
-
-// Error implements error.
-func (c *CollisionError) Error() string {
-	return fmt.Sprintf("binding %s belongs to %s, so %s cannot use it; rename one of them",
-		c.Binding, describeReference(c.Owner), describeReference(c.Requester))
-}
-
-// UpdateBinding updates a binding from its template and the policy that claims the template. If the
-// binding has no name (binding.New), it also fills in the fields that a new binding needs. Fields
-// of other writers (clusters, eviction tasks, requiredBy, rescheduling, suspension of scheduling,
-// status) are not changed. On error (*OwnerError, *CollisionError) the binding is not changed.
+// UpdateBinding updates a binding from its template and the policy that claims the template. For a
+// new binding, which has only its name, it also fills in the fields that a new binding needs.
+// Fields of other writers (clusters, eviction tasks, requiredBy, rescheduling, suspension of
+// scheduling, status) are not changed. On error (*OwnerError) the binding is not changed.
 func UpdateBinding(existing binding.Object, in BindingInput) error {
 	reference := referenceTo(in.Template)
 	if err := CheckBindingOwner(existing, in.Template); err != nil {
@@ -101,43 +90,26 @@ func referenceTo(template *unstructured.Unstructured) workv1alpha2.ObjectReferen
 	}
 }
 
-// CheckBindingOwner returns an error (*OwnerError, *CollisionError) if a binding belongs to an
-// object other than the template. It compares the UIDs of the objects, so the API version in which
-// the template is read does not matter.
+// CheckBindingOwner returns an *OwnerError if a binding belongs to an object other than the
+// template. It compares the UIDs of the objects, so the API version in which the template is read
+// does not matter.
 func CheckBindingOwner(existing binding.Object, template *unstructured.Unstructured) error {
-	if existing.GetName() == "" {
-		return nil
-	}
 	owner := metav1.GetControllerOf(existing)
-	if owner != nil && owner.UID == template.GetUID() {
+	if owner == nil {
+		if binding.IsOf(existing, template.GroupVersionKind().GroupKind(), template.GetName()) {
+			return nil
+		}
+		held := existing.BindingSpec().Resource
+		owner = &metav1.OwnerReference{APIVersion: held.APIVersion, Kind: held.Kind, Name: held.Name, UID: held.UID}
+	}
+	if owner.UID == template.GetUID() {
 		return nil
 	}
 	name := types.NamespacedName{Namespace: existing.GetNamespace(), Name: existing.GetName()}.String()
-	reference := referenceTo(template)
-	if !IsBindingOf(existing, template.GroupVersionKind().GroupKind(), template.GetName()) {
-		return &CollisionError{Binding: name, Owner: existing.BindingSpec().Resource, Requester: reference}
-	}
-	if owner != nil {
-		return &OwnerError{Binding: name, ActualUID: owner.UID, ExpectedUID: reference.UID}
-	}
-	return nil
-}
-
-// IsBindingOf reports whether a binding belongs to the template of that kind and name in the
-// namespace of the binding. It returns true for a binding without a template.
-func IsBindingOf(existing binding.Object, kind schema.GroupKind, name string) bool {
-	held := existing.BindingSpec().Resource
-	return held.Name == "" ||
-		held.Name == name && held.Namespace == existing.GetNamespace() &&
-			schema.FromAPIVersionAndKind(held.APIVersion, held.Kind).GroupKind() == kind
-}
-
-func describeReference(r workv1alpha2.ObjectReference) string {
-	return fmt.Sprintf("%s %s %s", r.APIVersion, r.Kind, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	return &OwnerError{Binding: name, Owner: *owner, ExpectedUID: template.GetUID()}
 }
 
 func bindMetadata(existing binding.Object, in BindingInput, state string) {
-	existing.SetName(binding.Name(in.Template.GetName(), in.Template.GetKind()))
 	existing.SetNamespace(in.Template.GetNamespace())
 	existing.SetOwnerReferences([]metav1.OwnerReference{
 		*metav1.NewControllerRef(in.Template, in.Template.GroupVersionKind()),

@@ -64,15 +64,14 @@ func TestGivenObjects(t *testing.T) {
 			},
 			want: map[string]string{"new": "changed: none -> m1 5, m2 5, m3 5 new"},
 		},
-		"two new objects with the same name of the binding": {
-			change: func(t *testing.T, in *Input) {
-				other := template("new", 3)
-				other.SetAPIVersion("example.com/v1")
-				all := policyFor(t, "example", everywhere, "Deployment/")
-				all.Spec.ResourceSelectors[0].APIVersion = "example.com/v1"
-				in.GivenTemplates, in.GivenPolicies = []*unstructured.Unstructured{template("new", 3), other}, []policy.Object{all}
+		"two new objects with the same usual name of the binding": {
+			change: func(_ *testing.T, in *Input) {
+				in.GivenTemplates = []*unstructured.Unstructured{template("new:api", 3), template("new.api", 2)}
 			},
-			want: map[string]string{"new": "unplaced: none -> none [NameCollision] binding shop/new-deployment belongs to apps/v1 Deployment shop/new, so example.com/v1 Deployment shop/new cannot use it; rename one of them"},
+			want: map[string]string{
+				"new:api": "changed: none -> m1 3, m2 3, m3 3 new",
+				"new.api": "changed: none -> m1 2, m2 2, m3 2 new",
+			},
 		},
 		"a policy changes where its templates go": {
 			change: selecting(onM1, "Deployment/web"),
@@ -119,13 +118,15 @@ func TestGivenObjects(t *testing.T) {
 			},
 			want: map[string]string{"web": "unplaced: none -> none [NeverPropagated] objects of this kind or namespace belong to the control plane and are never propagated"},
 		},
-		"another object owns the binding": {
+		"another object owns the binding with the usual name": {
+			change: func(_ *testing.T, in *Input) { in.GivenTemplates = []*unstructured.Unstructured{template("Web", 1)} },
+			want:   map[string]string{"Web": "changed: none -> m1 1, m2 1, m3 1 new"},
+		},
+		"the binding of a deleted object still exists": {
 			change: func(_ *testing.T, in *Input) {
-				given := template("web", 1)
-				given.SetAPIVersion("example.com/v1")
-				in.GivenTemplates = []*unstructured.Unstructured{given}
+				in.GivenTemplates, in.Templates = []*unstructured.Unstructured{template("web", 1)}, nil
 			},
-			want: map[string]string{"web": "unplaced: none -> none [NameCollision] binding shop/web-deployment belongs to apps/v1 Deployment shop/web, so example.com/v1 Deployment shop/web cannot use it; rename one of them"},
+			want: map[string]string{"web": `unplaced: none -> none [NameCollision] binding shop/web-deployment belongs to apps/v1 Deployment web, which has a different owner reference UID: "uid-web", while the template has "{Deployment.apps shop/web}"; the template gets a binding when that binding is deleted`},
 		},
 	}
 	for name, test := range tests {

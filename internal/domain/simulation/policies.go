@@ -33,7 +33,7 @@ func PreparePolicy(given, stored policy.Object) (policy.Object, error) {
 
 // bindTemplate decides which policy claims a template, and makes the binding of the template.
 func (r *run) bindTemplate(ctx context.Context, c candidate) {
-	key := bindingKeyOf(c.template)
+	key := r.bindingKeyOf(c.template)
 	claim, _ := policy.ClaimedBy(c.template)
 	chosen, missing := r.choosePolicy(c.template)
 	if !c.isGiven && !r.isGivenClaim(claim) && !r.isGivenPolicy(chosen) {
@@ -162,7 +162,7 @@ func (r *run) applyPolicy(ctx context.Context, of *subject, c candidate, chosen 
 		of.failure = finding{ReasonTemplateInvalid, fmt.Sprintf("interpreting the object: %v", err)}
 		return
 	}
-	of.bind(input)
+	of.bind(input, r.bindingKeyOf(c.template).Name)
 	if chosen.PropagationSpec().PropagateDeps {
 		if of.dependencies, err = r.dependenciesOf(ctx, c.template); err != nil {
 			of.failure = finding{ReasonTemplateInvalid, fmt.Sprintf("finding the dependencies of the object: %v", err)}
@@ -170,11 +170,12 @@ func (r *run) applyPolicy(ctx context.Context, of *subject, c candidate, chosen 
 	}
 }
 
-// bind makes or updates the binding.
-func (s *subject) bind(input policy.BindingInput) {
+// bind updates the binding, or makes a binding with the given name.
+func (s *subject) bind(input policy.BindingInput, newName string) {
 	bound := s.edit()
 	if bound == nil {
 		bound = binding.New(input.Template.GetNamespace() != "")
+		bound.SetName(newName)
 	}
 	// The PriorityClass of the policy affects only the order of scheduling.
 	if priority := bound.BindingSpec().SchedulePriority; priority != nil && input.Policy.PropagationSpec().SchedulePriority != nil {

@@ -146,10 +146,30 @@ func ReviseReplicas(ctx context.Context, rules interpreter.Source, templates []*
 	return revised, nil
 }
 
-// bindingKeyOf returns the key of the binding of a template.
-func bindingKeyOf(template *unstructured.Unstructured) bindingKey {
-	name := binding.Name(template.GetName(), template.GetKind())
-	return bindingKey{types.NamespacedName{Namespace: template.GetNamespace(), Name: name}, template.GetNamespace() != ""}
+// bindingKeyOf returns the key of the binding of a template, whether or not the binding exists.
+func (r *run) bindingKeyOf(template *unstructured.Unstructured) bindingKey {
+	keyOfName := func(name string) bindingKey {
+		return bindingKey{types.NamespacedName{Namespace: template.GetNamespace(), Name: name}, template.GetNamespace() != ""}
+	}
+	// get never fails, so Find does not either.
+	bound, freeName, _ := binding.Find(template.GroupVersionKind().GroupKind(), template.GetName(), func(name string) (binding.Object, error) {
+		of := r.subjects[keyOfName(name)]
+		switch {
+		case of == nil:
+			return nil, nil
+		case of.bound != nil:
+			return of.bound, nil
+		}
+		reserved := binding.New(template.GetNamespace() != "") // the template of the subject gets no binding
+		reserved.SetNamespace(template.GetNamespace())
+		reserved.SetName(name)
+		reserved.BindingSpec().Resource = of.resource
+		return reserved, nil
+	})
+	if bound != nil {
+		return keyOf(bound)
+	}
+	return keyOfName(freeName)
 }
 
 func referenceOf(template *unstructured.Unstructured) workv1alpha2.ObjectReference {

@@ -3,6 +3,8 @@ package work
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"karmada.io/karmada/internal/domain/fnv"
 	"karmada.io/karmada/internal/domain/objectname"
 )
@@ -15,4 +17,11 @@ func Name(kind, namespace, name string) string {
 		identity = strings.ToLower(namespace) + "-" + identity
 	}
 	return objectname.WithSuffix(name, fnv.Encode(identity))
+}
+
+// Names returns the names that the Work of an object can have. The first is Name. The second
+// contains a hash of the exact identity, and belongs to a binding with the second of binding.Names.
+func Names(kind schema.GroupKind, namespace, name string) [2]string {
+	usual := Name(kind.Kind, namespace, name)
+	return [2]string{usual, objectname.Unambiguous(usual, kind.Group, kind.Kind, namespace, name)}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -23,6 +24,23 @@ func TestName(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestNamesAreUnambiguous(t *testing.T) {
+	of := func(group, namespace, name string) [2]string {
+		return Names(schema.GroupKind{Group: group, Kind: "Role"}, namespace, name)
+	}
+	all := [][2]string{of("a.io", "shop", "a:view"), of("a.io", "shop", "a.view"), of("a.io", "shop", "A.view"), of("b.io", "shop", "a.view")}
+	seen := map[string]bool{}
+	for _, names := range all {
+		if names[0] != all[0][0] || names[0] != Name("Role", "shop", "a.view") {
+			t.Errorf("the usual name is %s, not %s", names[0], all[0][0])
+		}
+		if seen[names[1]] || validation.IsDNS1123Subdomain(names[1]) != nil {
+			t.Errorf("the second name %s is invalid or belongs to two objects", names[1])
+		}
+		seen[names[1]] = true
 	}
 }
 

@@ -75,6 +75,10 @@ func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	})
 
 	rendered := newWork(manifest, in.Cluster.Name)
+	if in.Binding.GetName() == binding.Names(in.Template.GroupVersionKind().GroupKind(), in.Template.GetName())[1] {
+		// The name without a hash may belong to the template that has the usual binding name.
+		rendered.Name = Names(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace(), manifest.GetName())[1]
+	}
 	rendered.Labels = id
 	rendered.Annotations = mergedMap(origin, appliedOverrideAnnotations(applied))
 	rendered.Annotations[workv1alpha1.RenderedFromAnnotation] = RenderedFrom(in.Binding, in.Target, in.Template.GetResourceVersion())

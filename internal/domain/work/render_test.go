@@ -8,11 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
 )
 
@@ -88,6 +90,16 @@ func TestRenderForAClusterResourceBinding(t *testing.T) {
 	got, err := Render(inputForFirstTarget(parseObject(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}}`), from))
 	if err != nil {
 		t.Fatal(err)
+	}
+	kind := schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}
+	second := from.DeepCopy()
+	second.Name = binding.Names(kind, "r")[1]
+	ofSecond, err := Render(inputForFirstTarget(parseObject(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}}`), second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := Names(kind, "", "r"); got.Name != names[0] || ofSecond.Name != names[1] {
+		t.Errorf("the Works of bindings %s and %s are %s and %s, want %s", from.Name, second.Name, got.Name, ofSecond.Name, names)
 	}
 	manifest := decodedManifest(t, got)
 	for side, marked := range map[string]metav1.Object{"work": got, "manifest": manifest} {

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +30,23 @@ func ActiveBinding(ctx context.Context, from client.Reader, namespaced bool, key
 		return nil, nil
 	}
 	return found, nil
+}
+
+// BindingOfTemplate returns the binding of a template, or the name under which a missing binding is
+// created. Like binding.Find, it may return the binding of another template.
+func BindingOfTemplate(ctx context.Context, from client.Reader, kind schema.GroupKind, template types.NamespacedName) (bound binding.Object, freeName string, err error) {
+	return binding.Find(kind, template.Name, func(name string) (binding.Object, error) {
+		found := binding.New(template.Namespace != "")
+		key := types.NamespacedName{Namespace: template.Namespace, Name: name}
+		err := from.Get(ctx, key, found, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading binding %s: %w", key, err)
+		}
+		return found, nil
+	})
 }
 
 // Bindings returns the bindings of one scope that match the options.

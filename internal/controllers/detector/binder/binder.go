@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +25,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -62,19 +62,11 @@ type Binder struct {
 	Now func() time.Time
 }
 
-// Find returns the binding with the name that the binding of the template must have, or nil if it
-// does not exist. The returned binding may belong to another template.
+// Find returns the binding of the template, or nil if the template has none. Like binding.Find, it
+// may return the binding of another template.
 func (b *Binder) Find(ctx context.Context, r templates.Ref) (binding.Object, error) {
-	found := binding.New(r.Key.Namespace != "")
-	key := client.ObjectKey{Namespace: r.Key.Namespace, Name: binding.Name(r.Key.Name, r.Kind.Kind)}
-	err := b.Karmada.Get(ctx, key, found)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading binding %s: %w", key, err)
-	}
-	return found, nil
+	found, _, err := lookup.BindingOfTemplate(ctx, b.Karmada, r.Kind.GroupKind(), r.Key)
+	return found, err
 }
 
 // Bind creates or updates the binding of the claimed template. bound is the result of Find. If it
@@ -108,7 +100,16 @@ func (b *Binder) Bind(ctx context.Context, template *unstructured.Unstructured, 
 }
 
 func (b *Binder) create(ctx context.Context, input policy.BindingInput) (wrote bool, err error) {
-	created := binding.New(input.Template.GetNamespace() != "")
+	template := input.Template
+	existing, freeName, err := lookup.BindingOfTemplate(ctx, b.Karmada, template.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(template))
+	if err != nil {
+		return false, err
+	}
+	if existing != nil {
+		return false, loop.ErrStale
+	}
+	created := binding.New(template.GetNamespace() != "")
+	created.SetName(freeName)
 	if err := policy.UpdateBinding(created, input); err != nil {
 		return false, err
 	}

@@ -4,9 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -16,15 +13,15 @@ func TestInterpretationIsNotReportedOnTheBindingOfAnotherTemplate(t *testing.T) 
 		t.Fatal(err)
 	}
 	b.Rules = rules{err: errors.New("no number")}
-	other := templates.NewRef(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Deployment"}, "shop", "web").Stub(nil)
-	other.SetUID("uid-other")
+	other := webRef.Stub(nil)
+	other.SetUID("uid-recreated")
 	policy.ClaimOf(propagationPolicy()).Apply(other)
 	_, err := b.Bind(t.Context(), other, b.mustFind(t), propagationPolicy(), "")
 	if *writes != 1 || len(b.mustFind(t).BindingStatus().Conditions) != 0 {
 		t.Errorf("%d writes, conditions %v", *writes, b.mustFind(t).BindingStatus().Conditions)
 	}
-	var collision *policy.CollisionError
-	if !errors.As(err, &collision) {
-		t.Errorf("error %v, want a collision", err)
+	var owner *policy.OwnerError
+	if !errors.As(err, &owner) {
+		t.Errorf("error %v, want an OwnerError", err)
 	}
 }

@@ -74,7 +74,7 @@ func (b *Binder) claimedBindings(ctx context.Context, claim policy.Claim) ([]bin
 // template has no binding. It does not change the binding of another template.
 func (b *Binder) Unclaim(ctx context.Context, claim policy.Claim, r templates.Ref) (binding.Object, error) {
 	bound, err := b.Find(ctx, r)
-	if err != nil || bound == nil || !policy.IsBindingOf(bound, r.Kind.GroupKind(), r.Key.Name) {
+	if err != nil || bound == nil || !binding.IsOf(bound, r.Kind.GroupKind(), r.Key.Name) {
 		return nil, err
 	}
 	return bound, b.unclaim(ctx, claim, bound)

@@ -17,8 +17,7 @@ type Lookup struct {
 	// IsTemplate reports whether an object can be a template.
 	IsTemplate func(templates.Ref) bool
 	Policies   Decider
-	// FindBinding returns the binding with the name that the binding of a template must have, or
-	// nil if it does not exist.
+	// FindBinding returns the binding of a template, or nil if it does not exist.
 	FindBinding func(context.Context, templates.Ref) (binding.Object, error)
 	// RecordMatch records, in metrics, how long the search for the policy of a template took. began
 	// is the start of the search.

@@ -40,10 +40,9 @@ type StartupConfig struct {
 	Informers Informers
 	Queue     *templates.Queue
 	Initial   *waiting.Initial
-	// AwaitingOverride contains the requests that wait for an override policy. AwaitingBinding
-	// contains the requests that wait for the deletion of a binding.
-	AwaitingOverride, AwaitingBinding *waiting.Requests
-	Events                            *loop.Events
+	// AwaitingOverride contains the requests that wait for an override policy.
+	AwaitingOverride *waiting.Requests
+	Events           *loop.Events
 	// PolicySyncs are the states of the policy handlers. The workers wait for these handlers too.
 	PolicySyncs []*HandlerSync
 }
@@ -119,7 +118,6 @@ func (s *Startup) OnBindings() toolscache.ResourceEventHandler {
 		Updated: s.recordSuspension,
 		Deleted: func(deleted binding.Object) {
 			s.Queue.Add(templates.RefFromBinding(&deleted.BindingSpec().Resource).Request(policy.TemplateChanged))
-			s.Queue.Add(s.AwaitingBinding.Take(client.ObjectKeyFromObject(deleted))...)
 		},
 	}
 }

@@ -74,22 +74,21 @@ func TestAwaitedObjectsQueueRequestsOnce(t *testing.T) {
 				s.OnOverrides().OnAdd(&policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "o"}}, false)
 			},
 		},
-		"a deleted binding queues its template and the requests that wait for it": {
+		"a deleted binding queues its template": {
 			deliver: func(s *Startup) { s.OnBindings().OnDelete(bound) },
-			want:    []templates.Request{webRef.Request(policy.TemplateChanged), blocked},
+			want:    []templates.Request{webRef.Request(policy.TemplateChanged)},
 		},
 		"a tombstone of a binding counts as a deletion": {
 			deliver: func(s *Startup) { s.OnBindings().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: bound}) },
-			want:    []templates.Request{webRef.Request(policy.TemplateChanged), blocked},
+			want:    []templates.Request{webRef.Request(policy.TemplateChanged)},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			queue := newQueue[templates.Request](t)
-			s := NewStartup(StartupConfig{Queue: templates.NewQueue(), AwaitingOverride: waiting.NewRequests(), AwaitingBinding: waiting.NewRequests(), Events: loop.NewEvents(record.NewFakeRecorder(10))})
+			s := NewStartup(StartupConfig{Queue: templates.NewQueue(), AwaitingOverride: waiting.NewRequests(), Events: loop.NewEvents(record.NewFakeRecorder(10))})
 			s.Queue.Open(queue)
 			s.AwaitingOverride.Add(client.ObjectKeyFromObject(shopOverride), blocked)
-			s.AwaitingBinding.Add(client.ObjectKeyFromObject(bound), blocked)
 			test.deliver(s)
 			if diff := cmp.Diff(test.want, taken(queue)); diff != "" {
 				t.Errorf("queued (-want +got):\n%s", diff)
