@@ -391,7 +391,7 @@ func TestPurgeRemovesCredentials(t *testing.T) {
 
 	runProgram(ctx, nil, "karmada", "down", "--data-dir", i.dir).mustSucceed(t)
 	rejected := purge()
-	const placeholder = "<kubeconfig of " + far + ">"
+	const placeholder = "MEMBER_KUBECONFIG"
 	rejected.mustFail(t, 1, "`karmadactl unjoin far --cluster-kubeconfig="+placeholder+"`")
 	if err := i.up(ctx); err != nil {
 		t.Fatal(err)

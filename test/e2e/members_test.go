@@ -36,8 +36,9 @@ func TestMembersChangeWhileKarmadaRuns(t *testing.T) {
 	if err := i.awaitClustersReady(ctx, member1, edge, member2); err != nil {
 		t.Fatal(err)
 	}
-	i.member(ctx, "add", edge).mustFail(t, 1, `member "edge" runs already`)
+	i.member(ctx, "add", edge).mustFail(t, 1, `already a member "edge"`)
 	i.member(ctx, "add", "A_b").mustFail(t, 2, `cluster name "A_b"`)
+	i.member(ctx, "add", "karmada-apiserver").mustFail(t, 2, "reserved for Karmada")
 	i.member(ctx, "remove", "absent").mustFail(t, 1, `there is no member "absent"`, member1)
 	runProgram(ctx, nil, "karmada", "up", "--data-dir", i.dir, "--members", "1").mustFail(t, 1, "karmada member remove member2")
 	runProgram(ctx, nil, "karmada", "up", "--data-dir", i.dir, "--members", "4", "--failover=false").mustFail(t, 2, "--failover cannot change")

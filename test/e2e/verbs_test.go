@@ -117,7 +117,7 @@ func TestKubectlCommands(t *testing.T) {
 		t.Errorf("%d objects, want one list of 2: %v", len(list.Items), err)
 	}
 
-	checkOutput(t, runKarmadactl(t, namespace, "top", "node", "--clusters", member1+","+member2), "CPU(cores)", member1, member2, "node-1")
+	checkOutput(t, shared.karmadactl(t.Context(), "top", "node", "--clusters", member1+","+member2), "CPU(cores)", member1, member2, "node-1")
 
 	checkOutput(t, runKarmadactl(t, namespace, "delete", "deployment", "program"), `deployment.apps "program" deleted`)
 	for _, name := range []string{member1, member2} {

@@ -8,13 +8,14 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"karmada.io/karmada/internal/console"
 )
 
 // The rate limit of the requests of one command.
@@ -44,22 +45,12 @@ func (p *Program) KarmadaKubeconfig(context string) Kubeconfig {
 func (p *Program) WithKarmada(verb, context string) string {
 	words := []string{p.Name, verb}
 	if p.Kubeconfig != "" {
-		words = append(words, "--kubeconfig="+quoteForShell(p.Kubeconfig))
+		words = append(words, "--kubeconfig="+console.ShellWord(p.Kubeconfig))
 	}
 	if context != "" {
-		words = append(words, "--karmada-context="+quoteForShell(context))
+		words = append(words, "--karmada-context="+console.ShellWord(context))
 	}
 	return strings.Join(words, " ")
-}
-
-// quoteForShell quotes a word if a shell would change it.
-func quoteForShell(word string) string {
-	if !strings.ContainsFunc(word, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@,+=", r)
-	}) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // AddGlobalFlags adds the flags that select the control plane and the user for all commands.

@@ -82,7 +82,7 @@ func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (
 		return backup.Manifest{}, err
 	}
 	if pid == 0 {
-		return backup.Manifest{}, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s` and retry", errNotRunning, dir.path, dir.path)
+		return backup.Manifest{}, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s` and retry", errNotRunning, dir.path, dir.quoted())
 	}
 	if _, err := os.Lstat(file); err == nil {
 		return backup.Manifest{}, fmt.Errorf("writing %s: %w: choose another name", file, backup.ErrExists)

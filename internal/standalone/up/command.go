@@ -50,7 +50,7 @@ func withStopSignals(parent context.Context) (context.Context, context.CancelFun
 }
 
 func upCommand() *cobra.Command {
-	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, Components: allComponents, Gates: gates.New(), Failover: true}
+	o := defaultOptions()
 	var detach, join, runPrograms bool
 	cmd := &cobra.Command{
 		Use:        "up",
@@ -65,7 +65,7 @@ func upCommand() *cobra.Command {
 		Long: `Run a Karmada control plane on this machine, with simulated member clusters on request.
 
 All data is kept in the data directory. A later start has the same members and settings, unless it
-sets the flags again; an empty value is the default. While Karmada runs, a second "karmada up" with
+sets the flags again; an empty list, such as --feature-gates=, is the default. While Karmada runs, a second "karmada up" with
 a greater number of members adds the missing ones.`,
 		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -117,6 +117,14 @@ a greater number of members adds the missing ones.`,
 	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and continue in the background")
 	flags.StringVar(&o.BindAddress, bindAddressFlag, o.BindAddress, "Address on which the API server listens. With an address other than loopback, other machines can connect")
 	return cmd
+}
+
+// defaultOptions returns the options of `karmada up` without flags.
+func defaultOptions() Options {
+	return Options{
+		DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, Components: allComponents,
+		Gates: gates.New(), Failover: true, CertificateLifetime: pki.DefaultLeafLifetime,
+	}
 }
 
 // complete resolves paths, adopts the settings of the last start, and validates the options. It
@@ -178,6 +186,9 @@ func (o Options) validate(isSet func(flag string) bool) error {
 	}
 	if isSet("nodes-per-member") && o.NodesPerMember < 1 {
 		return NewUsageError(fmt.Errorf("--nodes-per-member %d: must be at least 1, because Pods need a node", o.NodesPerMember))
+	}
+	if isSet(failoverFlag) && o.Failover && o.Gates.ExplicitlySet(gates.Failover) && !o.Gates.Enabled(gates.Failover) {
+		return NewUsageError(fmt.Errorf("--%s: --%s=%s disables the gate %s, also if the flag was set in the last start: set --%s without this gate", failoverFlag, gatesFlag, o.Gates.Given(), gates.Failover, gatesFlag))
 	}
 	if o.CertificateLifetime < minLifetime {
 		return NewUsageError(fmt.Errorf("--certificate-lifetime %s: must be at least %s", o.CertificateLifetime, minLifetime))

@@ -107,7 +107,7 @@ func requestChange(ctx context.Context, dir dataDir, change memberChange, out io
 		return err
 	}
 	if pid == 0 {
-		return fmt.Errorf("%w on %s: start it with `karmada up --data-dir %s`, which also has --members", errNotRunning, dir.path, dir.path)
+		return fmt.Errorf("%w on %s: start it with `karmada up --data-dir %s`, which also has --members", errNotRunning, dir.path, dir.quoted())
 	}
 	token, err := os.ReadFile(dir.changesTokenFile())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -115,14 +115,18 @@ func requestChange(ctx context.Context, dir dataDir, change memberChange, out io
 	}
 	connection, err := dialChanges(dir)
 	if err != nil {
-		return fmt.Errorf("%w (process %d), and changes its members only when it is ready: see `karmada status --data-dir %s`", errStarting, pid, dir.path)
+		return fmt.Errorf("%w (process %d), and changes its members only when it is ready: see `karmada status --data-dir %s`", errStarting, pid, dir.quoted())
 	}
 	defer func() { _ = connection.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
 	if err := json.NewEncoder(connection).Encode(changeRequest{Token: strings.TrimSpace(string(token)), memberChange: change}); err != nil {
 		return fmt.Errorf("sending the change to process %d: %w", pid, err)
 	}
-	return showEvents(connection, out, dir.logFile("karmada"), filepath.Join(dir.logsDir(), "MEMBER.log"))
+	err = showEvents(connection, out, dir.logFile("karmada"), filepath.Join(dir.logsDir(), "MEMBER.log"))
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted: process %d continues the change: see `karmada status --data-dir %s`", pid, dir.quoted())
+	}
+	return err
 }
 
 func dialChanges(dir dataDir) (net.Conn, error) {

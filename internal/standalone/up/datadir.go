@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"karmada.io/karmada/internal/console"
 )
 
 // dataDir is the directory of all data of one installation.
@@ -22,6 +24,9 @@ func defaultDataDir() string {
 	}
 	return filepath.Join(home, ".karmada")
 }
+
+// quoted returns the path for a command in a message.
+func (d dataDir) quoted() string { return console.ShellWord(d.path) }
 
 func (d dataDir) lockFile() string             { return filepath.Join(d.path, "lock") }
 func (d dataDir) stateFile() string            { return filepath.Join(d.path, "state.json") }
@@ -41,7 +46,7 @@ func dataDirOfMember(path string) dataDir { return dataDir{filepath.Dir(filepath
 
 // startOverAdvice returns the advice for a user who lost the encryption key of the control plane.
 func (d dataDir) startOverAdvice() string {
-	return fmt.Sprintf("start over with `karmada down --purge --force --data-dir %s` and join the clusters again", d.path)
+	return fmt.Sprintf("start over with `karmada down --purge --force --data-dir %s` and join the clusters again", d.quoted())
 }
 
 // startOverMemberAdvice returns the advice for a user who lost the encryption key of a member. The
@@ -49,7 +54,7 @@ func (d dataDir) startOverAdvice() string {
 func (d dataDir) startOverMemberAdvice(name string) string {
 	return fmt.Sprintf("start over with this member only: run `karmada down --data-dir %[1]s`, remove %[2]s, and run `karmada up --join=false --data-dir %[1]s`. "+
 		"Remove its Cluster with `karmadactl unjoin %[3]s --force`, or in pull mode with `karmadactl unregister %[3]s --force --cluster-kubeconfig=%[4]s --karmada-config=%[5]s`. "+
-		"Then run `karmada down --data-dir %[1]s` and `karmada up --join --data-dir %[1]s`", d.path, d.memberDir(name), name, d.membersKubeconfig(), d.karmadaKubeconfig())
+		"Then run `karmada down --data-dir %[1]s` and `karmada up --join --data-dir %[1]s`", d.quoted(), console.ShellWord(d.memberDir(name)), name, console.ShellWord(d.membersKubeconfig()), console.ShellWord(d.karmadaKubeconfig()))
 }
 
 // replacedInfix and a time are appended to the name of the directory of a control plane when a

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/programs/gates"
 )
 
 const (
@@ -46,19 +46,16 @@ type demo struct {
 }
 
 func demoCommand() *cobra.Command {
-	d := &demo{options: Options{
-		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, PullMembers: -1, Components: []string{"*"}, Gates: gates.New(),
-	}}
+	d := &demo{options: defaultOptions()}
+	d.options.Members = demoMembers
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Start Karmada with three member clusters and run an application in two of them",
 		Args:  NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := parseDataDir(d.options.DataDir)
-			if err != nil {
+			if _, err := d.options.complete(isNoFlag); err != nil {
 				return err
 			}
-			d.options.DataDir = dir.path
 			d.out, d.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, cancel := withStopSignals(cmd.Context())
 			defer cancel()
@@ -222,7 +219,7 @@ More commands:
   kubectl --context member1 get pods
 Stop:
   %s
-`, dir.karmadaKubeconfig(), dir.membersKubeconfig(), dir.stopCommand())
+`, console.ShellWord(dir.karmadaKubeconfig()), console.ShellWord(dir.membersKubeconfig()), dir.stopCommand())
 	return nil
 }
 

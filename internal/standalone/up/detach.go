@@ -13,6 +13,9 @@ import (
 	"syscall"
 )
 
+// outputLog is the name of the log with the output of a detached process.
+const outputLog = "output"
+
 // runDetached starts the installation as a background process, prints the events of the process,
 // and returns when the installation is ready.
 func runDetached(ctx context.Context, o Options, out io.Writer) error {
@@ -32,7 +35,7 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 		return fmt.Errorf("creating a pipe: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	output, err := os.OpenFile(dir.logFile("output"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
+	output, err := os.OpenFile(dir.logFile(outputLog), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the log: %w", err)
 	}
@@ -53,7 +56,7 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	// If the user interrupts the wait, the background process stops too.
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	defer stop()
-	return showEvents(reader, out, dir.logFile("karmada"), dir.logFile("output"))
+	return showEvents(reader, out, dir.logFile("karmada"), dir.logFile(outputLog))
 }
 
 func (o Options) arguments() []string {

@@ -35,7 +35,7 @@ func (r *restoreOptions) clientConfig(ctx context.Context, dir dataDir) (*rest.C
 		return nil, err
 	}
 	if pid == 0 {
-		return nil, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s`, or select another control plane with --kubeconfig", errNotRunning, dir.path, dir.path)
+		return nil, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s`, or select another control plane with --kubeconfig", errNotRunning, dir.path, dir.quoted())
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", dir.karmadaKubeconfig())
 	if err != nil {

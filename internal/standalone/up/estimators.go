@@ -41,7 +41,9 @@ func estimatorServerCert(member string) string { return "server-" + member }
 const installer = "karmada-up"
 
 // estimatorPortName is the name of the port of the estimator of a member in the stored state.
-func estimatorPortName(member string) string { return "estimator-" + member }
+func estimatorPortName(member string) string { return estimatorPrefix + member }
+
+const estimatorPrefix = "estimator-"
 
 func estimatorPortNames(members []string) []string {
 	names := make([]string, len(members))

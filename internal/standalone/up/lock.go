@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"karmada.io/karmada/internal/console"
 )
 
 // errInUse means that another process holds the lock of a data directory.
@@ -48,7 +50,9 @@ func (d dataDir) inUseError(pid int) error {
 
 // stopCommand returns the command that stops the process of the directory. The command starts with
 // the program as the user called it, because the program may not be in $PATH.
-func (d dataDir) stopCommand() string { return os.Args[0] + " down --data-dir " + d.path }
+func (d dataDir) stopCommand() string {
+	return console.ShellWord(os.Args[0]) + " down --data-dir " + d.quoted()
+}
 
 // checkUnused returns an error if a process uses the directory. The caller must call it before
 // opening logs, because the logs belong to that process.

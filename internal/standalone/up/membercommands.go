@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -67,13 +66,10 @@ clusters first, taint the Cluster with the effect NoExecute and wait until they 
 	return cmd
 }
 
-// requireMemberName returns a usage error unless the only argument is a name that a member can have.
+// requireMemberName returns a usage error unless there is one argument.
 func requireMemberName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return NewCommandUsageError(cmd, fmt.Errorf("found %s: set the name of one member", countOf(len(args), "argument")))
-	}
-	if err := registration.ValidateName(args[0]); err != nil {
-		return NewUsageError(err)
 	}
 	return nil
 }
@@ -83,6 +79,9 @@ func runChange(cmd *cobra.Command, path string, change memberChange) error {
 	dir, err := parseDataDir(path)
 	if err != nil {
 		return err
+	}
+	if err := change.validate(); err != nil {
+		return NewUsageError(err)
 	}
 	ctx, cancel := withStopSignals(cmd.Context())
 	defer cancel()

@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/push"
 )
 
@@ -26,19 +27,34 @@ func (i *installation) updateMembers() (err error) {
 	if i.options.Members < 0 {
 		return nil
 	}
-	pulledBefore := i.state.PullMembers
+	before, pulledBefore := i.state.Members, i.state.PullMembers
 	var removed []string
-	i.state.Members, removed = resizeMembers(i.state.Members, i.options.Members)
+	i.state.Members, removed = resizeMembers(before, i.options.Members)
 	if len(removed) > 0 {
 		i.progress.report(event{Text: fmt.Sprintf("%s: not started, because --members is %d; their data is kept, and their Clusters stay until `karmadactl unjoin` or `unregister`",
 			strings.Join(removed, ", "), i.options.Members)})
 	}
 	i.state.PullMembers, err = selectPullMembers(i.state.Members, i.options.PullMembers, i.programsDisabled, func(text string) { i.progress.report(event{Text: text}) })
-	if i.programsDisabled != nil {
-		// The mode of members that are registered in pull mode does not change.
-		i.state.PullMembers = slices.DeleteFunc(pulledBefore, func(name string) bool { return !slices.Contains(i.state.Members, name) })
+	if i.programsDisabled != nil || i.options.PullMembers < 0 {
+		// The mode of members that are registered does not change.
+		added := slices.DeleteFunc(i.state.PullMembers, func(name string) bool { return slices.Contains(before, name) })
+		i.state.PullMembers = append(intersect(pulledBefore, i.state.Members), added...)
 	}
 	return err
+}
+
+// checkMemberName returns an error if a member cannot have a name. Ports and logs of members and of
+// servers are stored by name, so names of servers are reserved.
+func checkMemberName(name string) error {
+	if err := registration.ValidateName(name); err != nil {
+		return err
+	}
+	for _, reserved := range []string{"karmada", estimatorPrefix, outputLog} {
+		if strings.HasPrefix(name, reserved) {
+			return fmt.Errorf("member name %q: names that begin with %s are reserved for Karmada: choose another name", name, reserved)
+		}
+	}
+	return nil
 }
 
 // memberPrefix and a number are the default name of a member.
@@ -121,19 +137,21 @@ func (i *installation) newSupervisor(name string) *memberSupervisor {
 	return m
 }
 
-// setUpMembers waits until members have started, registers them, waits until they are Ready, and
-// publishes the addresses of their estimators.
-func (i *installation) setUpMembers(ctx context.Context, started []*memberSupervisor, progress *progressReporter) error {
+// awaitMembers waits until members have started for the first time.
+func (i *installation) awaitMembers(ctx context.Context, started []*memberSupervisor, progress *progressReporter) error {
 	if len(started) == 0 {
-		return i.publishEstimators(ctx, progress)
+		return nil
 	}
 	if err := progress.step(countOf(len(started), "member cluster"), func() error { return awaitAll(ctx, started) }); err != nil {
 		return err
 	}
-	if err := i.writeMembersKubeconfig(); err != nil {
-		return err
-	}
-	if !i.state.SkipJoin {
+	return i.writeMembersKubeconfig()
+}
+
+// registerMembers registers members that have started, waits until they are Ready, and publishes the
+// addresses of their estimators.
+func (i *installation) registerMembers(ctx context.Context, started []*memberSupervisor, progress *progressReporter) error {
+	if !i.state.SkipJoin && len(started) > 0 {
 		step := "members joined and Ready"
 		if !i.runsControllerManager() {
 			step = "members joined"
@@ -163,6 +181,9 @@ func (i *installation) writeMembersKubeconfig() error {
 	accesses := make([]pki.KubeconfigContext, 0, len(i.supervisors))
 	for _, member := range i.supervisors {
 		access, err := member.adminContext()
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the member has never started
+		}
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -74,8 +75,8 @@ func TestSettingsApplyToLaterStarts(t *testing.T) {
 		kept    string
 	}{
 		"no flags": {
-			want: "--components=*,-karmada-webhook --feature-gates=Failover=true --extra-config=a.b=c --bind-address=10.0.0.5 --audit-log=/log --failover=false",
-			kept: "--components=*,-karmada-webhook --feature-gates=Failover=true --extra-config=a.b=c --bind-address=10.0.0.5 --audit-log=/log --failover=false",
+			want: "--components='*,-karmada-webhook' --feature-gates=Failover=true --extra-config=a.b=c --bind-address=10.0.0.5 --audit-log=/log --failover=false",
+			kept: "--components='*,-karmada-webhook' --feature-gates=Failover=true --extra-config=a.b=c --bind-address=10.0.0.5 --audit-log=/log --failover=false",
 		},
 		"empty values are the defaults": {
 			options: Options{ExtraConfig: []string{""}}, given: []string{"components", "feature-gates", "extra-config", "bind-address", "audit-log"},
@@ -130,7 +131,7 @@ func TestFailoverSetsGateAndFlags(t *testing.T) {
 // TestChangesNeedToken starts no member: the changes of the test end before.
 func TestChangesNeedToken(t *testing.T) {
 	dir := dataDir{t.TempDir()}
-	i := &installation{dir: dir, state: storedState{Members: newMembers(2)}}
+	i := &installation{dir: dir, state: storedState{Members: newMembers(2), SkipJoin: true}}
 	release, err := dir.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -147,16 +148,31 @@ func TestChangesNeedToken(t *testing.T) {
 
 	var out strings.Builder
 	two, one := 2, 1
-	if err := requestChange(ctx, dir, memberChange{Members: &two}, &out); err != nil || !strings.Contains(out.String(), "2 members run already") {
+	if err := requestChange(ctx, dir, memberChange{Members: &two}, &out); err != nil || !strings.Contains(out.String(), "No change: the members are member1, member2") {
 		t.Errorf("with as many members as before: %v, %q", err, out.String())
 	}
 	if err := requestChange(ctx, dir, memberChange{Members: &one}, &out); err == nil || !strings.Contains(err.Error(), "karmada member remove member2") {
 		t.Errorf("with fewer members: %v", err)
 	}
-	if err := requestChange(ctx, dir, memberChange{Remove: "edge"}, &out); err == nil || !strings.Contains(err.Error(), "the members are member1, member2") {
+	for name, change := range map[string]memberChange{
+		"a negative number":               {Members: ptr.To(-5)},
+		"too many members":                {Members: ptr.To(maxMembers + 1)},
+		"more members in pull mode":       {Members: &two, PullMembers: 99},
+		"two changes":                     {Add: "edge", Remove: "member1"},
+		"no change":                       {},
+		"the name of a server":            {Add: "karmada-apiserver"},
+		"the name of a port":              {Add: "estimator-member1"},
+		"the name of a log":               {Add: "output"},
+		"a region that is no label value": {Add: "edge", Region: "a b"},
+	} {
+		if err := requestChange(ctx, dir, change, &out); err == nil || errors.Is(err, errEndedEarly) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := requestChange(ctx, dir, memberChange{Remove: "edge"}, &out); err == nil || !strings.Contains(err.Error(), "the members are: member1, member2") {
 		t.Errorf("removing an unknown member: %v", err)
 	}
-	if err := requestChange(ctx, dir, memberChange{Add: "member1"}, &out); err == nil || !strings.Contains(err.Error(), "runs already") {
+	if err := requestChange(ctx, dir, memberChange{Add: "member1"}, &out); err == nil || !strings.Contains(err.Error(), "already a member") {
 		t.Errorf("adding a member twice: %v", err)
 	}
 	i.changeMu.Lock()

@@ -43,7 +43,7 @@ func selectPullMembers(members []string, count int, programsDisabled error, repo
 	case err == nil:
 		return chosen, nil
 	case count > 0:
-		return nil, fmt.Errorf("%s are in pull mode, which requires the program %s: %w", strings.Join(chosen, ", "), programs.Agent, err)
+		return nil, fmt.Errorf("pull mode of %s requires the program %s: %w", strings.Join(chosen, ", "), programs.Agent, err)
 	default:
 		report(fmt.Sprintf("%s: joined in push mode, because the program of the agent cannot run here: %v", strings.Join(chosen, ", "), err))
 		return nil, nil

@@ -91,7 +91,7 @@ func (r *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	if restored.replacedDir != "" {
 		fmt.Fprintf(out, "The replaced control plane is kept in %s. Remove that directory when you no longer need it.\n", restored.replacedDir)
 	}
-	fmt.Fprintf(out, "Start it with\n  karmada up --data-dir %s\nNo objects are deleted in member clusters until\n  karmada restore --confirm --data-dir %[1]s\n", dir.path)
+	fmt.Fprintf(out, "Start it with\n  karmada up --data-dir %s\nNo objects are deleted in member clusters until\n  karmada restore --confirm --data-dir %[1]s\n", dir.quoted())
 	return nil
 }
 

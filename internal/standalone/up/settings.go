@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/gates"
@@ -96,11 +97,11 @@ func (s storedSettings) flags(isSet func(flag string) bool) []string {
 	var flags []string
 	add := func(name, value string) {
 		if value != "" && !isSet(name) {
-			flags = append(flags, "--"+name+"="+value)
+			flags = append(flags, "--"+name+"="+console.ShellWord(value))
 		}
 	}
 	if s.Components != nil && !isSet(componentsFlag) {
-		flags = append(flags, "--"+componentsFlag+"="+*s.Components)
+		flags = append(flags, "--"+componentsFlag+"="+console.ShellWord(*s.Components))
 	}
 	add(gatesFlag, s.FeatureGates)
 	for _, entry := range s.ExtraConfig {

@@ -73,11 +73,11 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 		}
 		fmt.Fprint(advice, found.metricsAdvice())
 		if len(found.Excluded) > 0 {
-			fmt.Fprintf(advice, "\nKarmada does not run these components here: %s\nRun each of them with --kubeconfig %s\n", strings.Join(found.Excluded, " "), found.Kubeconfig)
+			fmt.Fprintf(advice, "\nKarmada does not run these components here: %s\nRun each of them with --kubeconfig %s\n", strings.Join(found.Excluded, " "), console.ShellWord(found.Kubeconfig))
 		}
-		fmt.Fprintf(advice, "\nexport KUBECONFIG=%s\n", found.Kubeconfig)
+		fmt.Fprintf(advice, "\nexport KUBECONFIG=%s\n", console.ShellWord(found.Kubeconfig))
 		if found.Restored != "" {
-			fmt.Fprintf(advice, "No objects are deleted in member clusters until the restore is confirmed.\nShow differences: karmada restore --report --data-dir %s\nConfirm: karmada restore --confirm --data-dir %[1]s\n", found.DataDir)
+			fmt.Fprintf(advice, "No objects are deleted in member clusters until the restore is confirmed.\nShow differences: karmada restore --report --data-dir %s\nConfirm: karmada restore --confirm --data-dir %[1]s\n", console.ShellWord(found.DataDir))
 		}
 	}
 	return err
@@ -91,7 +91,7 @@ func readStatus(ctx context.Context, dir dataDir) (status, error) {
 		return status{}, err
 	}
 	if pid == 0 {
-		return status{}, fmt.Errorf("%w on %s: start it with `karmada up --data-dir %s`", errNotRunning, dir.path, dir.path)
+		return status{}, fmt.Errorf("%w on %s: start it with `karmada up --data-dir %s`", errNotRunning, dir.path, dir.quoted())
 	}
 	if _, err := os.Stat(dir.karmadaKubeconfig()); errors.Is(err, os.ErrNotExist) {
 		return status{}, fmt.Errorf("%w (process %d): see %s for its progress", errStarting, pid, dir.logFile("karmada"))
@@ -266,10 +266,10 @@ func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []member
 
 // metricsAdvice describes how to read the metrics of each process.
 func (s status) metricsAdvice() string {
-	text := fmt.Sprintf("\nMetrics of the control plane: kubectl --kubeconfig %s get --raw %s\n", s.Kubeconfig, processmetrics.Path)
+	text := fmt.Sprintf("\nMetrics of the control plane: kubectl --kubeconfig %s get --raw %s\n", console.ShellWord(s.Kubeconfig), processmetrics.Path)
 	for _, row := range s.Components {
 		if row.Metrics != "" && row.Kind != kindControlPlane {
-			return text + fmt.Sprintf("Metrics of %s: kubectl --kubeconfig %[2]s --context %[1]s get --raw %[3]s\n", row.context, dataDir{s.DataDir}.membersKubeconfig(), processmetrics.Path)
+			return text + fmt.Sprintf("Metrics of %s: kubectl --kubeconfig %[2]s --context %[1]s get --raw %[3]s\n", row.context, console.ShellWord(dataDir{s.DataDir}.membersKubeconfig()), processmetrics.Path)
 		}
 	}
 	return text

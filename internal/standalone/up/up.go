@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	kubernetesversion "k8s.io/component-base/version"
 
+	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/components"
@@ -132,7 +133,10 @@ func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, pr
 		return err
 	}
 	i.wg.Go(func() { i.maintainEstimatorCertificates(ctx, i.control.InProcessConfig()) })
-	if err := i.setUpMembers(ctx, started, progress); err != nil {
+	if err := i.awaitMembers(ctx, started, progress); err != nil {
+		return err
+	}
+	if err := i.registerMembers(ctx, started, progress); err != nil {
 		return err
 	}
 	stopServing, err := i.serveChanges(ctx)
@@ -256,12 +260,12 @@ Karmada is up. The API server is the context karmada-apiserver in
 Try:
   export KUBECONFIG=%[1]s
   kubectl get clusters
-`, i.dir.karmadaKubeconfig())
+`, console.ShellWord(i.dir.karmadaKubeconfig()))
 	if len(i.state.Members) > 0 {
 		text += fmt.Sprintf("The members are the contexts in\n  %s\n", i.dir.membersKubeconfig())
 	}
 	if excluded := i.state.Settings.excludedComponents(); len(excluded) > 0 {
-		text += fmt.Sprintf("Components to run yourself with --kubeconfig %s:\n  %s\n", i.dir.karmadaKubeconfig(), strings.Join(excluded, " "))
+		text += fmt.Sprintf("Components to run yourself with --kubeconfig %s:\n  %s\n", console.ShellWord(i.dir.karmadaKubeconfig()), strings.Join(excluded, " "))
 	}
 	return text + fmt.Sprintf("Logs are in %s. Stop with\n  %s", i.dir.logsDir(), i.dir.stopCommand())
 }

@@ -214,7 +214,7 @@ hosted:
 - karmada-search
 kubeconfig: /data/k
 settings:
-- --components=*,-karmada-scheduler,-karmada-descheduler
+- --components='*,-karmada-scheduler,-karmada-descheduler'
 `,
 	} {
 		format, out := console.Format(name), strings.Builder{}

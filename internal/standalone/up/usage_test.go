@@ -44,6 +44,9 @@ func TestUsageErrors(t *testing.T) {
 		"certificates that expire at once": {[]string{"member", "run", "--name", "a", "--data-dir", "DIR", "--certificate-lifetime", "1ms"}, "--certificate-lifetime 1ms: must be at least"},
 		"a removal of two members":         {[]string{"member", "remove", "a", "b"}, "found 2 arguments: set the name of one member"},
 		"an invalid name of a new member":  {[]string{"member", "add", "A_b"}, `cluster name "A_b"`},
+		"a reserved name of a new member":  {[]string{"member", "add", "karmada-apiserver"}, "names that begin with karmada are reserved"},
+		"a region that is no label value":  {[]string{"member", "add", "a", "--region", "a b"}, `--region "a b"`},
+		"failover without its gate":        {[]string{"up", "--failover", "--feature-gates", "Failover=false"}, "--failover: --feature-gates=Failover=false disables the gate Failover"},
 		"an unknown flag of a component":   {[]string{"up", "--extra-config", "karmada-scheduler.speed=1"}, "unknown flag: --speed"},
 	}
 	for name, test := range tests {
