@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -215,8 +217,19 @@ func TestPropagateDependencies(t *testing.T) {
 	awaitConfigMapValue(t, member1, settings, "2")
 
 	updateObject(t, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
-	for _, object := range dependencies {
-		awaitRemoval(t, member1, object)
+	for kind, object := range dependencies {
+		eventually(t, "the deletion of the "+kind, func(ctx context.Context) error {
+			found := object.DeepCopyObject().(client.Object)
+			err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(object), found)
+			// The Pod of the workload, which stays, uses the claim, so the member keeps it until then.
+			if err == nil && found.GetDeletionTimestamp() == nil {
+				err = errors.New("it is not being deleted")
+			}
+			if apierrors.IsNotFound(err) {
+				err = nil
+			}
+			return err
+		})
 	}
 	eventually(t, "the workload stays", func(ctx context.Context) error {
 		return shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), &appsv1.Deployment{})
