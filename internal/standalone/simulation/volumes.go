@@ -33,8 +33,13 @@ func addVolumes(ctx context.Context, mgr manager.Manager) error {
 		ObjectMeta:  metav1.ObjectMeta{Name: StorageClassName, Annotations: map[string]string{defaultClassAnnotation: "true"}},
 		Provisioner: provisioner, VolumeBindingMode: &immediate, ReclaimPolicy: &reclaim,
 	}
-	if err := mgr.GetClient().Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating StorageClass %q: %w", StorageClassName, err)
+	// The cache of the manager does not run yet, and a request to create would be a write at each start.
+	err := mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(class), &storagev1.StorageClass{})
+	if apierrors.IsNotFound(err) {
+		err = mgr.GetClient().Create(ctx, class)
+	}
+	if err != nil {
+		return fmt.Errorf("ensuring StorageClass %q: %w", StorageClassName, err)
 	}
 	v := &volumes{mgr.GetClient()}
 	if err := ctrl.NewControllerManagedBy(mgr).Named("simulated-claims").For(&corev1.PersistentVolumeClaim{}).
