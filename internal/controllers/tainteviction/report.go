@@ -20,7 +20,8 @@ import (
 )
 
 // reporter reports on each Cluster with a NoExecute taint whether such taints evict workloads.
-// Otherwise nobody could see why a taint does nothing, because only this process knows its flags.
+// Only karmada-controller-manager knows its flags, so without the condition a user could not see why
+// a taint evicts nothing.
 type reporter struct {
 	karmada      client.Client
 	missingFlags []string

@@ -29,16 +29,7 @@ func RecordDepartures(bound Object, clusters []string, now time.Time) {
 	maps.DeleteFunc(record, func(cluster string, at time.Time) bool {
 		return expected.Has(cluster) || len(clusters) > 0 && now.Sub(at) > departureRetention
 	})
-	annotations := maps.Clone(bound.GetAnnotations())
-	delete(annotations, workv1alpha2.DepartedClustersAnnotation)
-	if len(record) > 0 {
-		text, _ := json.Marshal(record) // a map of times can always be encoded
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[workv1alpha2.DepartedClustersAnnotation] = string(text)
-	}
-	bound.SetAnnotations(annotations)
+	SetJSONAnnotation(bound, workv1alpha2.DepartedClustersAnnotation, record, len(record) == 0)
 }
 
 // HasDeparted reports whether the binding left the cluster for a recorded reason, at or after the

@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/domain/objectname"
 )
 
-// Name returns the usual name of the binding of a template: "nginx" and "Deployment" give
+// Name returns the usual name of a template's binding: "nginx" and "Deployment" give
 // "nginx-deployment", and "system:foo" and "ClusterRole" give "system.foo-clusterrole". The API
 // defines the name without the group. Therefore two templates can have the same name here: those
 // whose kinds differ only in the group, and those whose names differ only in capital letters or in

@@ -25,7 +25,7 @@ func bindingOfRole(name, roleName string) Object {
 	return bound
 }
 
-func getFrom(stored []Object) func(string) (Object, error) {
+func newGetter(stored []Object) func(string) (Object, error) {
 	return func(name string) (Object, error) {
 		for _, each := range stored {
 			if each.GetName() == name {
@@ -56,7 +56,7 @@ func TestFind(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			bound, free, err := Find(clusterRole, "coll.view", getFrom(test.stored))
+			bound, free, err := Find(clusterRole, "coll.view", newGetter(test.stored))
 			found := ""
 			if bound != nil {
 				found = bound.GetName()

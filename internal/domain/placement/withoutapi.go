@@ -2,7 +2,6 @@ package placement
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +10,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 // ClustersWithoutAPI returns the clusters in the workv1alpha2.ClustersWithoutAPIAnnotation of a
@@ -31,16 +31,7 @@ func ClustersWithoutAPI(meta metav1.Object) []string {
 // RecordClustersWithoutAPI sets the annotation that ClustersWithoutAPI reads, or removes it if there
 // are no names.
 func RecordClustersWithoutAPI(meta metav1.Object, names []string) {
-	annotations := maps.Clone(meta.GetAnnotations())
-	delete(annotations, workv1alpha2.ClustersWithoutAPIAnnotation)
-	if len(names) > 0 {
-		text, _ := json.Marshal(names) // a list of strings can always be encoded
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[workv1alpha2.ClustersWithoutAPIAnnotation] = string(text)
-	}
-	meta.SetAnnotations(annotations)
+	binding.SetJSONAnnotation(meta, workv1alpha2.ClustersWithoutAPIAnnotation, names, len(names) == 0)
 }
 
 // canTakeShare reports whether a cluster that did not serve the kind of the template can get its

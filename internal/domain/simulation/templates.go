@@ -146,7 +146,7 @@ func ReviseReplicas(ctx context.Context, rules interpreter.Source, templates []*
 	return revised, nil
 }
 
-// bindingKeyOf returns the key of the binding of a template, whether or not the binding exists.
+// bindingKeyOf returns the key of the template's binding, whether or not the binding exists.
 func (r *run) bindingKeyOf(template *unstructured.Unstructured) bindingKey {
 	keyOfName := func(name string) bindingKey {
 		return bindingKey{types.NamespacedName{Namespace: template.GetNamespace(), Name: name}, template.GetNamespace() != ""}

@@ -19,7 +19,7 @@ const (
 	userName    = "karmada-admin"
 )
 
-// ConnectKarmada returns the client configuration of an administrator of the installed control plane,
+// ConnectKarmada returns an administrator's client configuration for the installed control plane,
 // with the stored certificates. It is valid until Close.
 func (i *Installer) ConnectKarmada(ctx context.Context) (*rest.Config, error) {
 	i.files = customCertificates(i.Installation)
@@ -36,7 +36,7 @@ func (i *Installer) ConnectKarmada(ctx context.Context) (*rest.Config, error) {
 	return i.karmadaConfig()
 }
 
-// HasAPIServer reports whether the host has the API server of the installation, running or not. It has
+// HasAPIServer reports whether the host has the installation's API server, running or not. It has
 // none before the first start, and after a removal that was interrupted.
 func (i *Installer) HasAPIServer(ctx context.Context) (bool, error) {
 	deployment := &appsv1.Deployment{}

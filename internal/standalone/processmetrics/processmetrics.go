@@ -1,6 +1,6 @@
-// Package processmetrics answers: which metrics does a process have that links both Kubernetes and
-// the components of Karmada? Kubernetes registers its metrics in legacyregistry, and
-// controller-runtime and the components of Karmada register theirs in a registry of their own.
+// Package processmetrics serves all metrics of a process that links both Kubernetes and Karmada's
+// components. Kubernetes registers its metrics in legacyregistry, while controller-runtime and
+// Karmada's components register theirs in another registry.
 package processmetrics
 
 import (
@@ -19,7 +19,7 @@ import (
 // Path is the path of the metrics on the API server of a process.
 const Path = "/metrics"
 
-// runtimePrefixes are the prefixes of the metrics of the process itself, which both registries have.
+// runtimePrefixes are the name prefixes of Go runtime and process metrics, which both registries have.
 var runtimePrefixes = []string{"go_", "process_"}
 
 // Gatherer gathers the metrics of Kubernetes, and the metrics of Components that Kubernetes does

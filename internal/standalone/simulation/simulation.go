@@ -1,6 +1,5 @@
-// Package simulation answers: what does a simulated cluster have besides nodes, so that ordinary
-// manifests work in it? It has volumes for claims, addresses for load balancers and Ingresses, and
-// resource metrics. All of them exist only in the API: volumes store no data, and nothing listens on
+// Package simulation makes ordinary manifests work in a simulated cluster: it provides volumes for
+// claims, addresses for load balancers and Ingresses, and resource metrics. All of them exist only in the API: volumes store no data, and nothing listens on
 // the addresses.
 package simulation
 

@@ -1,5 +1,4 @@
-// Package unixsocket answers: how do processes of one user open a unix socket in a directory whose
-// path may be too long for the kernel?
+// Package unixsocket opens unix sockets in directories whose paths may be too long for the kernel.
 package unixsocket
 
 import (

@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// changeTimeout is the time limit of one change of the members.
+// changeTimeout limits the duration of a membership change.
 const changeTimeout = 10 * time.Minute
 
 // memberChange is a request to a running installation. Exactly one of Members, Add and Remove is

@@ -84,7 +84,7 @@ func sharedCertificates(authority *pki.Authority, lifetime time.Duration) []pki.
 	}
 }
 
-// memberCertificate returns the certificate of the estimator of a member.
+// memberCertificate returns the serving certificate of a member's estimator.
 func memberCertificate(authority *pki.Authority, member string, lifetime time.Duration) pki.Renewable {
 	return estimatorServer(authority, estimatorServerCert(member), clusterv1alpha1.EstimatorPrefix+member, lifetime, standalone.Loopback)
 }
@@ -108,7 +108,7 @@ func (i *installation) maintainEstimatorCertificates(ctx context.Context, karmad
 	i.dir.renewEstimatorCertificates(ctx, sharedCertificates(authority, i.options.CertificateLifetime), func() error { return i.dir.publishCertificate(ctx, karmada) })
 }
 
-// maintainMemberCertificate renews the certificate of the estimator of a member until ctx ends.
+// maintainMemberCertificate renews the serving certificate of a member's estimator until ctx ends.
 func (d dataDir) maintainMemberCertificate(ctx context.Context, member string, lifetime time.Duration) {
 	authority, err := d.estimatorAuthority()
 	if err != nil {

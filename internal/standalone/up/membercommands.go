@@ -41,7 +41,7 @@ func memberAddCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&path, "data-dir", path, "Data directory of the installation, as given to karmada up")
 	cmd.Flags().BoolVar(&change.Pull, "pull", false, "Register the member in pull mode, in which an agent serves it")
-	cmd.Flags().StringVar(&change.Region, "region", "", "Region of the Cluster and of the nodes of the member. By default one of east, west, north and south")
+	cmd.Flags().StringVar(&change.Region, "region", "", "Region of the member's Cluster and nodes. By default one of east, west, north and south")
 	return cmd
 }
 

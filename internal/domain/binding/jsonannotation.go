@@ -1,0 +1,24 @@
+package binding
+
+import (
+	"encoding/json"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SetJSONAnnotation sets the annotation to the JSON encoding of value, or removes it if isEmpty is
+// true. The annotation map is copied, because it may be shared with a cached object. value must be
+// a type that can always be encoded, such as a list or a map of strings.
+func SetJSONAnnotation(object metav1.Object, name string, value any, isEmpty bool) {
+	annotations := maps.Clone(object.GetAnnotations())
+	delete(annotations, name)
+	if !isEmpty {
+		text, _ := json.Marshal(value) // see above
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[name] = string(text)
+	}
+	object.SetAnnotations(annotations)
+}
