@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/watches"
 )
 
 // discoveryServer is an API server that returns its APIs with an ETag.
@@ -118,12 +120,32 @@ func TestAPIsWithoutETagAreReadEachTime(t *testing.T) {
 // openAt opens the member at the given address.
 func openAt(t testing.TB, url string) *Member {
 	t.Helper()
+	return openWith(t, "m1", &rest.Config{Host: url, QPS: -1}, &managedWatches{})
+}
+
+// openWith opens a member for the time of a test.
+func openWith(t testing.TB, name string, config *rest.Config, managed *managedWatches) *Member {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	health := &healthTracker{onUnhealthy: func(string) {}, onRecovered: func(string) {}}
-	m, err := openMember(ctx, "m1", &rest.Config{Host: url, QPS: -1}, nil, health, &credentials{}, func(Event) {})
+	managed.member, managed.manager, managed.subscriptions = name, watches.NewManager(ctx), map[schema.GroupVersionKind]*watches.Subscription{}
+	if managed.notify == nil {
+		managed.notify = func(Event) {}
+	}
+	m, err := openMember(ctx, name, config, nil, health, &credentials{}, managed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { m.close(); cancel() })
+	server, err := m.watchServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	managed.manager.Connect(name, server)
+	t.Cleanup(func() {
+		managed.close()
+		managed.manager.Disconnect(name)
+		m.close()
+		cancel()
+	})
 	return m
 }

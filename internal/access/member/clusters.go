@@ -19,6 +19,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/access/watches"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -51,6 +52,8 @@ type Options struct {
 	Delivered func(cluster string) bounds.DeliveredSize
 	// AgentAddresses checks the addresses that agents choose. If it is nil, no exceptions are allowed.
 	AgentAddresses *agentaddress.Guard
+	// Watches runs the watches in members. If it is nil, NewClusters creates a manager.
+	Watches *watches.Manager
 	// Metrics counts opened and closed members. A nil Metrics counts nothing.
 	Metrics *Metrics
 	// Now returns the current time. nil means the system clock.
@@ -61,6 +64,7 @@ type Options struct {
 // address in its Cluster changes.
 type Clusters struct {
 	options Options
+	watches *watches.Manager
 
 	mu          sync.Mutex
 	ctx         context.Context //nolint:containedctx // members are opened on demand and live as long as what was given to Start
@@ -91,6 +95,8 @@ type memberEntry struct {
 	// health is kept when the connection is closed. It can be read without waiting for a
 	// connection.
 	health *healthTracker
+	// managed is kept when the connection is replaced.
+	managed *managedWatches
 }
 
 // connectionSource contains the fields of a Cluster and its Secret that determine the connection.
@@ -120,8 +126,11 @@ func NewClusters(ctx context.Context, options Options) *Clusters {
 	if options.AgentAddresses == nil {
 		options.AgentAddresses = agentaddress.NewGuard(agentaddress.Options{}, "")
 	}
+	if options.Watches == nil {
+		options.Watches = watches.NewManager(ctx)
+	}
 	c := &Clusters{
-		options: options, ctx: ctx, entries: map[string]*memberEntry{},
+		options: options, watches: options.Watches, ctx: ctx, entries: map[string]*memberEntry{},
 		secretsInUse: map[string]types.NamespacedName{}, refreshing: map[string]bool{},
 	}
 	c.secretVersions = &secretVersions{karmada: options.SecretMetadata, onChange: c.refreshUsers, namespaces: map[string]namespaceWatch{}}
@@ -142,10 +151,9 @@ func (c *Clusters) publishEvent(event Event) {
 	}
 }
 
-// OnWatchRestored makes Clusters call notify for every kind whose watch in a member was restored,
-// because the member serves the kind again or allows the watch again, or that was watched before the
-// connection to the member was replaced. Objects of the kind may have changed meanwhile. OnWatchRestored must be called before the first Get. notify must return
-// quickly.
+// OnWatchRestored makes Clusters call notify for every kind that a member serves again, or allows to
+// watch again. Objects of the kind may have changed meanwhile. OnWatchRestored must be called before
+// the first Get. notify must return quickly.
 func (c *Clusters) OnWatchRestored(notify func(name string, kind schema.GroupVersionKind)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,25 +241,23 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 	if err != nil {
 		return nil, err
 	}
-	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds, c.publishEvent) //nolint:contextcheck // a member outlives the request that opens it
+	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds, e.managed) //nolint:contextcheck // a member outlives the request that opens it
 	if err != nil {
 		return nil, err
 	}
 	opened.configureBounds(c.options)
-	opened.onWatchRestored = func(kind schema.GroupVersionKind) { c.publishRestoredWatch(cluster.Name, kind) }
+	server, err := opened.watchServer()
+	if err != nil {
+		opened.close()
+		return nil, err
+	}
 	c.options.Metrics.countOpened()
-	var watched []schema.GroupVersionKind
+	c.watches.Connect(cluster.Name, server)
 	if e.member != nil {
-		watched = e.member.kinds.list()
 		c.closeEntry(e)
 	}
 	e.member, e.source, e.credentials = opened, source, creds
 	c.recordSecret(e, cluster, secret)
-	// The new connection watches a kind only after the next pass over a Work with this kind. Without
-	// such a pass, no change of these objects would be observed.
-	for _, kind := range watched {
-		c.publishRestoredWatch(cluster.Name, kind)
-	}
 	return opened, nil
 }
 
@@ -329,6 +335,8 @@ func (c *Clusters) CloseMember(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.isClosed = true
+	c.watches.Disconnect(name)
+	e.managed.close()
 	if e.member != nil {
 		c.closeEntry(e)
 	}
@@ -346,7 +354,10 @@ func (c *Clusters) entry(name string) *memberEntry {
 	defer c.mu.Unlock()
 	e, ok := c.entries[name]
 	if !ok {
-		e = &memberEntry{health: c.newHealthTracker(name)}
+		e = &memberEntry{health: c.newHealthTracker(name), managed: &managedWatches{
+			member: name, manager: c.watches, notify: c.publishEvent, subscriptions: map[schema.GroupVersionKind]*watches.Subscription{},
+			onRestored: func(kind schema.GroupVersionKind) { c.publishRestoredWatch(name, kind) },
+		}}
 		c.entries[name] = e
 	}
 	return e

@@ -2,6 +2,7 @@ package member
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -98,5 +99,5 @@ func (c *Clusters) newHealthTracker(name string) *healthTracker {
 			}
 		}
 	}
-	return &healthTracker{member: name, onUnhealthy: notifyAll(c.onUnhealthy), onRecovered: notifyAll(c.onRecovery)}
+	return &healthTracker{member: name, onUnhealthy: notifyAll(c.onUnhealthy), onRecovered: notifyAll(append(slices.Clone(c.onRecovery), c.watches.Retry))}
 }

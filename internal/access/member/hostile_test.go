@@ -32,15 +32,9 @@ var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
 func openWithTimeout(t *testing.T, name string, server *hostiletest.Member, limit time.Duration) *Member {
 	t.Helper()
-	health := &healthTracker{onUnhealthy: func(string) {}, onRecovered: func(string) {}}
 	config := &rest.Config{Host: server.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: server.CA()}}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withTimeout(limit, next) })
-	m, err := openMember(t.Context(), name, config, nil, health, &credentials{}, func(Event) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.close)
-	return m
+	return openWith(t, name, config, &managedWatches{})
 }
 
 // liveHeapBytes returns the memory in use after a garbage collection, including the memory of the
@@ -58,8 +52,8 @@ func exerciseMember(ctx context.Context, m *Member) {
 	_, _ = m.Version()
 	_, _, _ = m.APIs(ctx)
 	_, _, _, _ = m.Inventory(nil)
-	if m.Watch(ctx, configMapKind) == nil {
-		m.AwaitSync(ctx, configMapKind, time.Millisecond)
+	if m.Watch(configMapKind) == nil {
+		m.WaitForList(ctx, configMapKind, time.Millisecond)
 	}
 	_, _ = m.GetLive(ctx, configMapKind, client.ObjectKey{Namespace: "default", Name: "one"})
 }
@@ -147,7 +141,7 @@ func TestHostileMemberIsBounded(t *testing.T) {
 			if err := good.Client().Create(t.Context(), object); err != nil {
 				t.Errorf("delivery to another member: %v", err)
 			}
-			if !good.AwaitSync(t.Context(), configMapKind, 10*time.Second) {
+			if !good.WaitForList(t.Context(), configMapKind, 10*time.Second) {
 				t.Error("the cache of another member is not filled")
 			}
 			if peak = max(peak, liveHeapBytes()-before); peak > maxHostileMemory {

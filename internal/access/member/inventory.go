@@ -9,16 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	podresources "k8s.io/component-helpers/resource"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member/bounds"
-	"karmada.io/karmada/internal/access/reducedwatch"
+	"karmada.io/karmada/internal/access/watches"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/nodepods"
 )
@@ -76,32 +74,22 @@ func (i *inventory) startWatches(ctx context.Context, m *Member) error {
 	if err != nil {
 		return fmt.Errorf("making client for the inventory of member %q: %w", m.Name, err)
 	}
-	nodes, pods := client.Nodes(), client.Pods("")
-	nodeBounds := inventoryBounds{member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists}
-	podBounds := inventoryBounds{member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists}
-	i.watches.Go(func() {
-		reducedwatch.Run(ctx, "nodes of "+m.Name, reducedwatch.Source[countedNode]{
-			ListPage:    func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
-			WatchEvents: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return nodes.Watch(ctx, o) },
-			Reduce: func(object runtime.Object) (countedNode, bool, error) {
-				node, ok, err := i.reduceNode(object)
-				return node, ok, nodeBounds.objectError(err)
-			},
-			Limits: nodeBounds.limits(),
-		}, &i.mu, nodeStore{i})
-	})
-	i.watches.Go(func() {
-		reducedwatch.Run(ctx, "Pods of "+m.Name, reducedwatch.Source[countedPod]{
-			ListPage:      func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-			WatchEvents:   func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return pods.Watch(ctx, o) },
-			FieldSelector: unfinishedPods(),
-			Reduce: func(object runtime.Object) (countedPod, bool, error) {
-				pod, ok, err := i.reducePod(object)
-				return pod, ok, podBounds.objectError(err)
-			},
-			Limits: podBounds.limits(),
-		}, &i.mu, podStore{i})
-	})
+	nodeLoop := watches.Loop{
+		Open: watches.FixedSource(watches.NewSource(client.Nodes(), "nodes.v1", "", "", m.bounds)),
+		Sink: &inventorySink[countedNode]{
+			Reduced: watches.Reduced[countedNode]{Reduce: i.reduceNode, Store: nodeStore{i}, Mutex: &i.mu},
+			bounds:  inventoryBounds{member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists},
+		},
+	}
+	podLoop := watches.Loop{
+		Open: watches.FixedSource(watches.NewSource(client.Pods(""), "pods.v1", "", unfinishedPods, m.bounds)),
+		Sink: &inventorySink[countedPod]{
+			Reduced: watches.Reduced[countedPod]{Reduce: i.reducePod, Store: podStore{i}, Mutex: &i.mu},
+			bounds:  inventoryBounds{member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists},
+		},
+	}
+	i.watches.Go(func() { nodeLoop.Run(ctx) })
+	i.watches.Go(func() { podLoop.Run(ctx) })
 	return nil
 }
 
@@ -123,13 +111,8 @@ func (m *Member) inventoryClient() (corev1client.CoreV1Interface, error) {
 	return corev1client.New(restClient), nil
 }
 
-// unfinishedPods returns the field selector for the Pods that have not finished.
-func unfinishedPods() string {
-	return fields.AndSelectors(
-		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
-		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
-	).String()
-}
+// unfinishedPods selects the Pods that have not finished.
+const unfinishedPods = "status.phase!=Succeeded,status.phase!=Failed"
 
 // countedNode holds the counted values of a node.
 type countedNode struct {
@@ -138,10 +121,10 @@ type countedNode struct {
 	allocatable *domain.InternedResources
 }
 
-func (i *inventory) reduceNode(object runtime.Object) (reduced countedNode, ok bool, err error) {
+func (i *inventory) reduceNode(object runtime.Object) (reduced countedNode, err error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
-		return countedNode{}, false, nil
+		return countedNode{}, fmt.Errorf("got %T instead of a node", object)
 	}
 	reduced.name = node.Name
 	for _, condition := range node.Status.Conditions {
@@ -152,7 +135,7 @@ func (i *inventory) reduceNode(object runtime.Object) (reduced countedNode, ok b
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	reduced.allocatable, err = i.tally.NodeLists.Intern(node.Status.Allocatable)
-	return reduced, true, err
+	return reduced, err
 }
 
 // countedPod holds the counted values of a Pod: its node and its requests.
@@ -162,22 +145,22 @@ type countedPod struct {
 	requests *domain.InternedResources
 }
 
-func (i *inventory) reducePod(object runtime.Object) (reduced countedPod, ok bool, err error) {
+func (i *inventory) reducePod(object runtime.Object) (reduced countedPod, err error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return countedPod{}, false, nil
+		return countedPod{}, fmt.Errorf("got %T instead of a Pod", object)
 	}
 	reduced.id, reduced.node = nodepods.IDOf(pod.UID), pod.Spec.NodeName
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	reduced.requests, err = i.tally.PodLists.Intern(requests)
-	return reduced, true, err
+	return reduced, err
 }
 
 type nodeStore struct{ *inventory }
 
-// Set implements reducedwatch.Sink, as do the methods below.
+// Set implements watches.ReducedStore, as do the methods below.
 func (n nodeStore) Set(node countedNode) { n.tally.SetNode(node.name, node.ready, node.allocatable) }
 
 // Remove removes a deleted node.
@@ -196,7 +179,7 @@ func (n nodeStore) Replace(nodes []countedNode) {
 
 type podStore struct{ *inventory }
 
-// Set implements reducedwatch.Sink, as do the methods below.
+// Set implements watches.ReducedStore, as do the methods below.
 func (p podStore) Set(pod countedPod) { p.tally.SetPod(pod.id, pod.node, pod.requests) }
 
 // Remove removes a deleted Pod.

@@ -21,13 +21,15 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member/bounds"
-	"karmada.io/karmada/internal/access/reducedwatch"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
 func containerRequesting(cpu string) corev1.Container {
 	return corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}
 }
+
+// pageSize is the number of objects in one page of a list.
+var pageSize = int(bounds.DefaultLimits().PageSize)
 
 func TestPodRequests(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
@@ -50,8 +52,8 @@ func TestPodRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := &inventory{tally: domain.NewUsageCounter()}
 			test.spec.NodeName = "n1"
-			pod, ok, err := i.reducePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Spec: test.spec})
-			if !ok || err != nil {
+			pod, err := i.reducePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Spec: test.spec})
+			if err != nil {
 				t.Fatalf("a Pod does not count: %v", err)
 			}
 			podStore{i}.Set(pod)
@@ -208,11 +210,11 @@ func wantCounts(nodes, pods int) func(*clusterv1alpha1.NodeSummary, *clusterv1al
 }
 
 func TestInventoryListsPagesAndWatches(t *testing.T) {
-	f := newInventoryServer(t, 3, 2*reducedwatch.PageSize+1)
+	f := newInventoryServer(t, 3, 2*pageSize+1)
 	f.isExpired = true
 	m := openAt(t, f.URL)
-	waitForInventory(t, m, wantCounts(3, 2*reducedwatch.PageSize+1))
-	if f.largestPage != reducedwatch.PageSize {
+	waitForInventory(t, m, wantCounts(3, 2*pageSize+1))
+	if f.largestPage != pageSize {
 		t.Errorf("%d objects were requested at once", f.largestPage)
 	}
 	tell := func(kind string, pod *corev1.Pod) {
@@ -226,17 +228,17 @@ func TestInventoryListsPagesAndWatches(t *testing.T) {
 		f.events <- event
 	}
 	tell("DELETED", f.newPod(0))
-	waitForInventory(t, m, wantCounts(3, 2*reducedwatch.PageSize))
-	tell("ADDED", f.newPod(2*reducedwatch.PageSize+1))
-	waitForInventory(t, m, wantCounts(3, 2*reducedwatch.PageSize+1))
+	waitForInventory(t, m, wantCounts(3, 2*pageSize))
+	tell("ADDED", f.newPod(2*pageSize+1))
+	waitForInventory(t, m, wantCounts(3, 2*pageSize+1))
 	waiting := f.newPod(1)
 	waiting.Spec.NodeName = ""
 	tell("MODIFIED", waiting)
-	waitForInventory(t, m, wantCounts(3, 2*reducedwatch.PageSize))
+	waitForInventory(t, m, wantCounts(3, 2*pageSize))
 }
 
 func TestInventoryRecoversFromExceededBounds(t *testing.T) {
-	f := newInventoryServer(t, 3, reducedwatch.PageSize)
+	f := newInventoryServer(t, 3, pageSize)
 	f.hasDistinctRequests = true
 	m := openAt(t, f.URL)
 	m.bounds.Limits.ResourceListBytes = 1000
@@ -258,7 +260,7 @@ func TestInventoryRecoversFromExceededBounds(t *testing.T) {
 	f.mu.Lock()
 	f.hasDistinctRequests = false
 	f.mu.Unlock()
-	waitForInventory(t, m, wantCounts(3, reducedwatch.PageSize))
+	waitForInventory(t, m, wantCounts(3, pageSize))
 }
 
 // BenchmarkInventoryOfLargeMember measures the memory of the inventory of a member with 5 000 nodes

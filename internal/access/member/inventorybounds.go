@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
 	"karmada.io/karmada/internal/access/member/bounds"
-	"karmada.io/karmada/internal/access/reducedwatch"
+	"karmada.io/karmada/internal/access/watches"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -23,11 +26,40 @@ type inventoryBounds struct {
 	lists *domain.ResourceListPool
 }
 
-// limits returns the functions that limit a watch.
-func (i inventoryBounds) limits() reducedwatch.Limits {
-	return reducedwatch.Limits{
-		ReadPage: i.member.bounds.ReadPage, BeginList: i.beginList, AbortList: i.abortList, CheckList: i.checkList, CheckHeld: i.checkHeld,
+// inventorySink counts the objects of one kind within the bounds.
+type inventorySink[T any] struct {
+	watches.Reduced[T]
+	bounds inventoryBounds
+}
+
+// BeginList implements watches.Sink, as do the methods below.
+func (i *inventorySink[T]) BeginList() {
+	i.bounds.beginList()
+	i.Reduced.BeginList()
+}
+
+// AddListed counts a listed object.
+func (i *inventorySink[T]) AddListed(object runtime.Object) error {
+	if err := i.Reduced.AddListed(object); err != nil {
+		return i.bounds.objectError(err)
 	}
+	return i.bounds.checkList(i.Listed())
+}
+
+// EndList replaces the counted objects by those of a complete list.
+func (i *inventorySink[T]) EndList(err error) {
+	if err != nil {
+		i.bounds.abortList()
+	}
+	i.Reduced.EndList(err)
+}
+
+// Apply counts a changed object.
+func (i *inventorySink[T]) Apply(event watch.Event) error {
+	if err := i.Reduced.Apply(event); err != nil {
+		return i.bounds.objectError(err)
+	}
+	return i.bounds.checkHeld()
 }
 
 // beginList is called before the first page of a list is read.

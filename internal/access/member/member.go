@@ -10,6 +10,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,18 +18,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/access/reconnect"
+	"karmada.io/karmada/internal/access/watches"
 )
 
 // RequestTimeout is the maximum duration of one request to a member. It does not apply to
@@ -63,14 +64,11 @@ type Member struct {
 	config *rest.Config
 	client atomic.Pointer[client.Client]
 	mapper *resettableMapper
-	cache  cache.Cache
-	notify func(Event)
-	// onWatchRestored is called when the watch of a kind was restored.
-	onWatchRestored func(kind schema.GroupVersionKind)
+	// managed contains the watches of managed objects.
+	managed *managedWatches
 
-	ctx    context.Context //nolint:containedctx // watches that start later live as long as the member
+	ctx    context.Context //nolint:containedctx // the inventory starts later and ends with the connection
 	cancel context.CancelFunc
-	done   chan struct{}
 
 	// connections tracks the open connections to the member.
 	connections *connrotation.ConnectionTracker
@@ -86,15 +84,15 @@ type Member struct {
 	probeTimeout time.Duration
 	credentials  *credentials
 
-	kinds watchedKinds
-
 	// bounds limits the data that the member sends.
 	bounds *bounds.MemberBounds
 }
 
 // openMember creates the clients of a member. It works for a member that does not answer, because
 // it sends no request.
-func openMember(ctx context.Context, name string, config *rest.Config, verifier *identityVerifier, health *healthTracker, creds *credentials, notify func(Event)) (*Member, error) {
+func openMember(
+	ctx context.Context, name string, config *rest.Config, verifier *identityVerifier, health *healthTracker, creds *credentials, managed *managedWatches,
+) (*Member, error) {
 	limits, hits := bounds.DefaultLimits(), bounds.NewHitTracker(name, time.Now)
 	connections := trackConnections(config)
 	verifier.wrapConfig(config)
@@ -102,19 +100,14 @@ func openMember(ctx context.Context, name string, config *rest.Config, verifier 
 		return bounds.NewTransport(trackFailures(next, health), limits, hits)
 	})
 	m := &Member{
-		Name: name, config: config, notify: notify, onWatchRestored: func(schema.GroupVersionKind) {}, health: health, credentials: creds,
-		probeTimeout: probeTimeout, connections: connections, verifier: verifier, done: make(chan struct{}), kinds: newWatchedKinds(),
+		Name: name, config: config, managed: managed, health: health, credentials: creds,
+		probeTimeout: probeTimeout, connections: connections, verifier: verifier,
 		bounds: &bounds.MemberBounds{Limits: limits, Hits: hits, Now: time.Now},
 	}
 	if err := m.newClients(); err != nil {
 		return nil, fmt.Errorf("connecting to member %q: %w", name, err)
 	}
 	m.ctx, m.cancel = context.WithCancel(ctx)
-	go func() {
-		defer close(m.done)
-		_ = m.cache.Start(m.ctx)
-		m.connections.CloseAll()
-	}()
 	return m, nil
 }
 
@@ -132,28 +125,26 @@ func (m *Member) newClients() (err error) {
 	if m.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(m.config, m.http); err != nil {
 		return fmt.Errorf("making discovery client: %w", err)
 	}
-	watchConfig := withWatchReconnect(m.config)
-	watchClient, err := rest.HTTPClientFor(watchConfig)
-	if err != nil {
-		return fmt.Errorf("making HTTP client for watches: %w", err)
-	}
-	never := time.Duration(0)
-	m.cache, err = cache.New(watchConfig, cache.Options{
-		HTTPClient: watchClient,
-		Scheme:     runtime.NewScheme(),
-		Mapper:     m.mapper,
-		SyncPeriod: &never,
-		// A read must not start a watch, because the watch of the kind may have just ended.
-		ReaderFailOnMissingInformer: true,
-		DefaultWatchErrorHandler:    m.onWatchError,
-		DefaultLabelSelector:        labels.SelectorFromSet(labels.Set{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}),
-		DefaultTransform:            cache.TransformStripManagedFields(),
-		NewInformer:                 m.newInformer,
-	})
-	if err != nil {
-		return fmt.Errorf("making cache: %w", err)
-	}
 	return nil
+}
+
+// watchServer returns the connection for the watches of managed objects.
+func (m *Member) watchServer() (*watches.Server, error) {
+	objects, err := dynamic.NewForConfig(withWatchReconnect(m.config))
+	if err != nil {
+		return nil, fmt.Errorf("making client for the watches of member %q: %w", m.Name, err)
+	}
+	server := watches.NewServer(objects, m.mapper, contextDiscovery{m.ctx, m}, m.bounds)
+	server.ForgetKinds = m.forgetKinds
+	return server, nil
+}
+
+// forgetKinds drops the cached resources of all kinds, because a kind may come back as another
+// resource.
+func (m *Member) forgetKinds() {
+	if err := errors.Join(m.mapper.reset(), m.resetClient()); err != nil {
+		klog.FromContext(m.ctx).Error(err, "Resetting the resources of kinds", "member", m.Name)
+	}
 }
 
 // resetClient replaces the client, because a client caches the resource of each kind forever, and
@@ -195,12 +186,11 @@ func withWatchReconnect(config *rest.Config) *rest.Config {
 	return patient
 }
 
-// close ends all watches of the member.
+// close ends all requests of the inventory, and closes all connections to the member.
 func (m *Member) close() {
 	m.cancel()
-	<-m.done
 	m.inventory.watches.Wait()
-	m.kinds.reviews.Wait()
+	m.connections.CloseAll()
 }
 
 // Config returns the client configuration of the member.

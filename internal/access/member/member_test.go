@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,6 +30,7 @@ type apiServer struct {
 	*httptest.Server
 	acceptedToken    atomic.Pointer[string]
 	rejectedRequests atomic.Int32
+	requests         atomic.Int32
 }
 
 func newAPIServer(t *testing.T, token string) *apiServer {
@@ -38,6 +38,7 @@ func newAPIServer(t *testing.T, token string) *apiServer {
 	s := &apiServer{}
 	s.acceptedToken.Store(&token)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
 		if r.Header.Get("Authorization") != "Bearer "+*s.acceptedToken.Load() {
 			s.rejectedRequests.Add(1)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -137,9 +138,7 @@ func TestRemovedEntryDoesNotOpenMember(t *testing.T) {
 	}
 	opened := w.mustGet(t)
 	w.members.CloseMember("m1")
-	select {
-	case <-opened.done:
-	default:
+	if opened.ctx.Err() == nil {
 		t.Error("the member that was opened afterwards is not closed")
 	}
 }
@@ -148,10 +147,10 @@ func TestChangedEndpointReopensMember(t *testing.T) {
 	first, second := newAPIServer(t, "token"), newAPIServer(t, "token")
 	w := newMemberFixture(t, first, "token")
 	pods := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	var restored []schema.GroupVersionKind
-	w.members.OnWatchRestored(func(_ string, kind schema.GroupVersionKind) { restored = append(restored, kind) })
 	before := w.mustGet(t)
-	before.kinds.watches[pods] = &kindWatch{}
+	if err := before.managed.subscribe(pods); err != nil {
+		t.Fatal(err)
+	}
 	w.cluster.Spec.APIEndpoint = second.URL
 	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
 		t.Fatal(err)
@@ -159,10 +158,7 @@ func TestChangedEndpointReopensMember(t *testing.T) {
 	if after := w.mustGet(t); after == before || after.Config().Host != second.URL {
 		t.Errorf("the member is still reached at %s", after.Config().Host)
 	}
-	// Without a notification, nothing would watch the Pods over the new connection.
-	if !slices.Equal(restored, []schema.GroupVersionKind{pods}) {
-		t.Errorf("subscribers are told to restore the watches of %v", restored)
-	}
+	waitFor(t, "the Pods are watched over the new connection", func() bool { return second.requests.Load() > 0 })
 }
 
 func TestMissingSecretKeepsOpenMember(t *testing.T) {
@@ -317,7 +313,7 @@ func TestClosedMemberLeaksNoGoroutines(t *testing.T) {
 		t.Fatalf("%+v", health)
 	}
 	// The server has no APIs, so the watch cannot start.
-	if err := w.mustGet(t).Watch(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err == nil {
+	if err := w.mustGet(t).Watch(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err == nil {
 		t.Error("a server without APIs is watched")
 	}
 	w.members.CloseMember("m1")

@@ -3,11 +3,9 @@ package member
 import (
 	"context"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	toolscache "k8s.io/client-go/tools/cache"
 
 	"karmada.io/karmada/internal/access/member/bounds"
 )
@@ -19,13 +17,6 @@ func (m *Member) configureBounds(o Options) {
 	if o.Delivered != nil {
 		m.bounds.Delivered = func() bounds.DeliveredSize { return o.Delivered(m.Name) }
 	}
-}
-
-// newInformer returns an informer whose lists and watches stay within the limits of the member.
-func (m *Member) newInformer(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	kind := example.GetObjectKind().GroupVersionKind()
-	bounded := successNotifier{toolscache.ToListerWatcherWithContext(m.bounds.BoundedListerWatcher(source, kind)), func() { m.clearDenial(kind) }}
-	return toolscache.NewSharedIndexInformer(bounded, example, resync, indexers)
 }
 
 // ReadPage reads a page of a list with the client configuration of the member, and passes the page to

@@ -2,39 +2,112 @@ package member
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/loop"
 )
 
+// managedWatches are the subscriptions to the managed objects of one member. They stay open when the
+// connection to the member is replaced.
+type managedWatches struct {
+	member  string
+	manager *watches.Manager
+	notify  func(Event)
+	// onRestored is called when the objects of a kind are watched again after the member denied the
+	// watch or did not serve the kind.
+	onRestored func(kind schema.GroupVersionKind)
+
+	mu            sync.Mutex
+	subscriptions map[schema.GroupVersionKind]*watches.Subscription
+}
+
+// objects returns the objects of a kind. It returns false if nobody asked for the kind.
+func (m *managedWatches) objects(kind schema.GroupVersionKind) (watches.Objects, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	subscription, ok := m.subscriptions[kind]
+	if !ok {
+		return watches.Objects{}, false
+	}
+	return subscription.Objects, true
+}
+
+func (m *managedWatches) subscribe(kind schema.GroupVersionKind) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.subscriptions[kind] != nil {
+		return nil
+	}
+	var isLost bool
+	subscription, err := m.manager.Subscribe(m.member, watches.Query{Kind: kind, LabelSelector: watches.ManagedSelector}, watches.Subscriber{
+		Handler: loop.Handlers[*unstructured.Unstructured]{
+			Added: func(object *unstructured.Unstructured, isInitial bool) {
+				m.notify(Event{Member: m.member, Kind: kind, New: object, Initial: isInitial})
+			},
+			Updated: func(before, after *unstructured.Unstructured) {
+				m.notify(Event{Member: m.member, Kind: kind, Old: before, New: after})
+			},
+			Deleted: func(last *unstructured.Unstructured) { m.notify(Event{Member: m.member, Kind: kind, Old: last}) },
+		},
+		OnState: func(_, after watches.State) {
+			switch after.Phase {
+			case watches.NotServed, watches.Denied:
+				isLost = true
+			case watches.Synced:
+				if isLost {
+					m.onRestored(kind)
+				}
+				isLost = false
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	m.subscriptions[kind] = subscription
+	return nil
+}
+
+func (m *managedWatches) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for kind, subscription := range m.subscriptions {
+		subscription.Close()
+		delete(m.subscriptions, kind)
+	}
+}
+
 // Watch ensures that the managed objects of a kind are watched. It does not wait for the first
 // list. If the member does not serve the kind, the returned error matches meta.IsNoMatchError.
-func (m *Member) Watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	if m.kinds.isReviewDue(kind, time.Now()) {
-		m.reviewKind(kind)
-	}
-	m.kinds.mu.Lock()
-	defer m.kinds.mu.Unlock()
-	if watch := m.kinds.watches[kind]; watch != nil {
-		return m.checkServed(kind, watch)
+func (m *Member) Watch(kind schema.GroupVersionKind) error {
+	if objects, ok := m.managed.objects(kind); ok {
+		err := m.checkServed(kind, objects)
+		if err != nil {
+			objects.Retry()
+		}
+		return err
 	}
 	if _, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name, err)
 	}
-	informer, err := m.startInformer(ctx, kind)
-	if err != nil {
-		return err
+	return m.managed.subscribe(kind)
+}
+
+// checkServed returns an error that matches meta.IsNoMatchError if the watch of a kind found that the
+// member does not serve the kind.
+func (m *Member) checkServed(kind schema.GroupVersionKind, objects watches.Objects) error {
+	if state := objects.State(); state.Phase == watches.NotServed {
+		return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name, state.Err)
 	}
-	m.kinds.watches[kind] = &kindWatch{informer: informer}
 	return nil
 }
 
@@ -47,60 +120,24 @@ func (m *Member) IsNamespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// checkServed returns an error if the watch of a kind has ended because the kind is not served.
-func (m *Member) checkServed(kind schema.GroupVersionKind, watch *kindWatch) error {
-	if watch == nil || !watch.state.Stopped {
-		return nil
-	}
-	return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name,
-		&meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}})
-}
-
-// startInformer starts the watch of a kind.
-func (m *Member) startInformer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
-	informer, err := m.cache.GetInformer(ctx, newObject(kind), cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watching %s in member %q: %w", kind, m.Name, err)
-	}
-	if _, err := informer.AddEventHandler(m.eventHandler(kind)); err != nil {
-		return nil, fmt.Errorf("watching %s in member %q: %w", kind, m.Name, err)
-	}
-	return informer, nil
-}
-
-func (m *Member) eventHandler(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
-	return loop.Handlers[*unstructured.Unstructured]{
-		Added: func(object *unstructured.Unstructured, isInInitialList bool) {
-			m.notify(Event{Member: m.Name, Kind: kind, New: object, Initial: isInInitialList})
-		},
-		Updated: func(before, after *unstructured.Unstructured) {
-			m.notify(Event{Member: m.Name, Kind: kind, Old: before, New: after})
-		},
-		Deleted: func(lastKnown *unstructured.Unstructured) {
-			m.notify(Event{Member: m.Name, Kind: kind, Old: lastKnown})
-		},
-	}
-}
-
 // Get returns an object of the member. If the kind is watched and the first list has arrived, Get
 // reads from the cache, else from the API server. cached reports whether it read from the cache,
 // which contains only managed objects. The caller must not change the object. If the object does
-// not exist, the error matches apierrors.IsNotFound. If the watch of the kind ended because the
-// member does not serve the kind, the state of the object is unknown and the error matches
+// not exist, the error matches apierrors.IsNotFound. If the watch of the kind found that the member
+// does not serve the kind, the state of the object is unknown and the error matches
 // meta.IsNoMatchError.
 func (m *Member) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error) {
-	object = newObject(kind)
-	if m.isSynced(kind) {
-		err := m.cache.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
-		if ended := new(cache.ErrResourceNotCached); !errors.As(err, &ended) {
-			return object, true, err
+	if objects, ok := m.managed.objects(kind); ok {
+		object, isUsable := objects.Get(key)
+		switch {
+		case isUsable && object != nil:
+			return object, true, nil
+		case isUsable:
+			return nil, true, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name)
 		}
-	}
-	m.kinds.mu.Lock()
-	err = m.checkServed(kind, m.kinds.watches[kind])
-	m.kinds.mu.Unlock()
-	if err != nil {
-		return nil, false, err
+		if err := m.checkServed(kind, objects); err != nil {
+			return nil, false, err
+		}
 	}
 	object, err = m.GetLive(ctx, kind, key)
 	return object, false, err
@@ -115,21 +152,26 @@ func (m *Member) GetLive(ctx context.Context, kind schema.GroupVersionKind, key 
 	return object, nil
 }
 
-// AwaitSync waits until the first list of a watched kind has arrived, but not longer than limit. It
-// reports whether the list has arrived.
-func (m *Member) AwaitSync(ctx context.Context, kind schema.GroupVersionKind, limit time.Duration) bool {
-	if m.isSynced(kind) {
-		return true
+// WaitForList waits until the managed objects of a kind have been listed, but not longer than limit. It
+// reports whether they have been listed. It does not wait if the member denies the watch.
+func (m *Member) WaitForList(ctx context.Context, kind schema.GroupVersionKind, limit time.Duration) bool {
+	objects, ok := m.managed.objects(kind)
+	if !ok {
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	arrived := func() bool { return m.isSynced(kind) }
-	return toolscache.WaitForCacheSync(ctx.Done(), func() bool { return arrived() || m.WatchDenial(kind) != nil }) && arrived()
+	return objects.WaitForList(ctx)
 }
 
-func (m *Member) isSynced(kind schema.GroupVersionKind) bool {
-	m.kinds.mu.Lock()
-	defer m.kinds.mu.Unlock()
-	watch := m.kinds.watches[kind]
-	return watch != nil && !watch.state.Stopped && watch.informer.HasSynced()
+// WatchDenial returns the error with which the member denies the watch of a kind. It returns nil if
+// the watch is allowed or its state is unknown. Without the watch, Karmada observes neither changes of
+// the status nor changes by other clients.
+func (m *Member) WatchDenial(kind schema.GroupVersionKind) error {
+	if objects, ok := m.managed.objects(kind); ok {
+		if state := objects.State(); state.Phase == watches.Denied {
+			return state.Err
+		}
+	}
+	return nil
 }

@@ -50,7 +50,7 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	// The Work is added to the index before the rules are read, so that no change of the rules is
 	// missed.
 	c.interpreted.Add(workKey(d.work), kind)
-	if err := d.member.Watch(ctx, kind); err != nil {
+	if err := d.member.Watch(kind); err != nil {
 		return fmt.Errorf("applying %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 	}
 	namespaced, err := d.member.IsNamespaced(kind)
@@ -60,7 +60,7 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	if err := work.CheckScope(d.member.Name, manifest, namespaced); err != nil {
 		return err
 	}
-	if !d.member.AwaitSync(ctx, kind, listSyncTimeout) && d.member.WatchDenial(kind) == nil {
+	if !d.member.WaitForList(ctx, kind, listSyncTimeout) && d.member.WatchDenial(kind) == nil {
 		// Another pass is needed, because a change or deletion of the object before the list
 		// arrives causes no event.
 		d.requeueAfter = shorterDelay(d.requeueAfter, unlistedRetryDelay)

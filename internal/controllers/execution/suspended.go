@@ -63,13 +63,13 @@ func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alph
 func (c *controller) hasManifest(ctx context.Context, target *member.Member, karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured) (bool, error) {
 	kind, key := manifest.GroupVersionKind(), keyOf(karmadaWork, manifest)
 	c.interpreted.Add(workKey(karmadaWork), kind)
-	if err := target.Watch(ctx, kind); err != nil {
+	if err := target.Watch(kind); err != nil {
 		return false, fmt.Errorf("watching %s in cluster %s: %w", describeObject(manifest), target.Name, err)
 	}
 	if c.tracker.wasApplied(key, manifest) {
 		return true, nil
 	}
-	target.AwaitSync(ctx, kind, listSyncTimeout)
+	target.WaitForList(ctx, kind, listSyncTimeout)
 	observed, _, err := target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		// The manifest counts as not applied, because the cache does not contain the object. No

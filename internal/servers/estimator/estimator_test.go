@@ -117,11 +117,31 @@ func clients(t *testing.T, objects ...runtime.Object) (Clients, *fake.Clientset)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Rollout"}, meta.RESTScopeNamespace)
-	clientset := fake.NewClientset(typed...)
+	clientset, metadataClient := fake.NewClientset(typed...), metadatafake.NewSimpleMetadataClient(scheme, metadata...)
+	addListVersions(&clientset.Fake)
+	addListVersions(&metadataClient.Fake)
 	return Clients{
-		Objects: clientset, Metadata: metadatafake.NewSimpleMetadataClient(scheme, metadata...),
+		Objects: clientset, Metadata: metadataClient,
 		Workloads: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), workloads...), Mapper: mapper,
 	}, clientset
+}
+
+// addListVersions makes the lists of a fake client have a resource version, as those of an API server.
+func addListVersions(client *clienttesting.Fake) {
+	for _, reactor := range client.ReactionChain {
+		simple, ok := reactor.(*clienttesting.SimpleReactor)
+		if !ok {
+			continue
+		}
+		inner := simple.Reaction
+		simple.Reaction = func(action clienttesting.Action) (bool, runtime.Object, error) {
+			handled, object, err := inner(action)
+			if list, failure := meta.ListAccessor(object); failure == nil && err == nil {
+				list.SetResourceVersion("1")
+			}
+			return handled, object, err
+		}
+	}
 }
 
 // runningServer is a server that runs during a test.
@@ -350,7 +370,7 @@ func TestServesAfterFirstLists(t *testing.T) {
 	clientset.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		close(listing)
 		<-release
-		return true, &corev1.PodList{Items: []corev1.Pod{*pod("p", "a", "cpu=3")}}, nil
+		return true, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Pod{*pod("p", "a", "cpu=3")}}, nil
 	})
 	s := start(t, Options{Clients: member})
 	client, answered := s.client(t, insecure.NewCredentials()), make(chan error, 1)
@@ -421,16 +441,16 @@ func TestSlowRequestsAreLogged(t *testing.T) {
 	}
 }
 
-func TestReduceIgnoresOtherObjects(t *testing.T) {
+func TestReduceRejectsOtherObjects(t *testing.T) {
 	object := &metav1.Status{}
-	_, isNode, _ := reduceNode(object)
-	_, isPod, _ := reducePod(object)
-	_, isQuota, _ := reduceQuota(object)
-	_, isReplicaSet, _ := reduceReplicaSet(object)
-	if isNode || isPod || isQuota || isReplicaSet {
+	_, nodeErr := reduceNode(object)
+	_, podErr := reducePod(object)
+	_, quotaErr := reduceQuota(object)
+	_, replicaSetErr := reduceReplicaSet(object)
+	if nodeErr == nil || podErr == nil || quotaErr == nil || replicaSetErr == nil {
 		t.Error("a status is stored")
 	}
-	if _, ok, err := reduceReplicaSet(&appsv1.ReplicaSet{}); !ok || err != nil {
+	if _, err := reduceReplicaSet(&appsv1.ReplicaSet{}); err != nil {
 		t.Errorf("a ReplicaSet is not stored: %v", err)
 	}
 }

@@ -19,9 +19,9 @@ func FuzzRequests(f *testing.F) {
 	}
 	c := newCache(true)
 	for _, each := range []string{"a", "b", "c"} {
-		nodeSink{c}.Set(mustReduce(f, reduceNode, node(each, "cpu=4 memory=16Gi pods=10")))
+		nodeStore{c}.Set(mustReduce(f, reduceNode, node(each, "cpu=4 memory=16Gi pods=10")))
 	}
-	quotaSink{c}.Set(mustReduce(f, reduceQuota, quota("cpu=100", "cpu=1")))
+	quotaStore{c}.Set(mustReduce(f, reduceQuota, quota("cpu=100", "cpu=1")))
 	s := &service{cluster: "east", cache: c, metrics: m, now: time.Now, quotas: true, assumed: true, slots: make(chan struct{}, 100)}
 
 	assumed := []capacity.AssumedWorkload{{Namespace: "shop", Components: demandOfSets(component(2, "cpu=1")).Components}}

@@ -103,6 +103,9 @@ type Limits struct {
 	// delivered. BytesPerDelivered is the additional memory for each delivered object. BytesPerByte
 	// is the additional memory for each byte of the manifests of the delivered objects.
 	ObjectBytes, BytesPerDelivered, BytesPerByte int64
+	// OtherObjects is the number of objects of one kind that a cache may hold if it does not select
+	// objects by the managed label. OtherObjectBytes is the memory, in bytes, that it may take.
+	OtherObjects, OtherObjectBytes int64
 	// UnlabeledObjects is the number of objects without the managed label that one list or watch
 	// may contain before it is ended. These objects are dropped.
 	UnlabeledObjects int64
@@ -129,6 +132,7 @@ func DefaultLimits() Limits {
 		WatchGrace: 30 * time.Second, WatchTime: time.Hour,
 		PageSize: 250, MinPages: 100, Objects: 1000, ObjectsPerDelivered: 2,
 		ObjectBytes: 2 * mib, BytesPerDelivered: 64 * kib, BytesPerByte: 8,
+		OtherObjects: 50_000, OtherObjectBytes: 48 * mib,
 		UnlabeledObjects: 10_000,
 		GroupVersions:    2000, Resources: 20_000, Nodes: 10_000, Pods: 300_000, ResourceListBytes: 4 * mib, ResourceNames: 256,
 	}

@@ -35,8 +35,8 @@ type MemberBounds struct {
 	cachedAt        time.Time
 }
 
-// cacheAllowance returns the number of objects, and their size in bytes, that the cache of one kind
-// may hold.
+// cacheAllowance returns the number of managed objects, and their size in bytes, that the cache of one
+// kind may hold.
 func (m *MemberBounds) cacheAllowance() (objects, bytes int64) {
 	delivered := m.currentDelivered()
 	return m.Limits.Objects + m.Limits.ObjectsPerDelivered*delivered.Objects,
@@ -64,14 +64,17 @@ func objectKeyOf(object *unstructured.Unstructured) objectKey {
 
 // cacheAccount tracks the size of the cache of one kind.
 type cacheAccount struct {
-	bounds  *MemberBounds
-	subject string
-	sizes   map[objectKey]int64
-	bytes   int64
+	bounds *MemberBounds
+	// isManaged is true if the cache contains only managed objects, so that its allowance depends on
+	// the delivered objects.
+	isManaged bool
+	subject   string
+	sizes     map[objectKey]int64
+	bytes     int64
 }
 
-func (m *MemberBounds) newCacheAccount(kind schema.GroupVersionKind) *cacheAccount {
-	return &cacheAccount{bounds: m, subject: subjectOfKind(kind), sizes: map[objectKey]int64{}}
+func (m *MemberBounds) newCacheAccount(kind schema.GroupVersionKind, isManaged bool) *cacheAccount {
+	return &cacheAccount{bounds: m, isManaged: isManaged, subject: subjectOfKind(kind), sizes: map[objectKey]int64{}}
 }
 
 func subjectOfKind(kind schema.GroupVersionKind) string {
@@ -92,10 +95,14 @@ func (c *cacheAccount) put(object *unstructured.Unstructured) error {
 	}
 	limits := c.bounds.Limits
 	if objects > limits.Objects || bytes > limits.ObjectBytes {
-		allowedObjects, allowedBytes := c.bounds.cacheAllowance()
+		allowedObjects, allowedBytes, unit := limits.OtherObjects, limits.OtherObjectBytes, "objects"
+		if c.isManaged {
+			allowedObjects, allowedBytes = c.bounds.cacheAllowance()
+			unit = "objects with the managed label"
+		}
 		switch {
 		case objects > allowedObjects:
-			return c.bounds.Hits.Record(ExceededError{Bound: Objects, Subject: c.subject, Limit: allowedObjects, Measured: allowedObjects + 1, Unit: "objects with the managed label"})
+			return c.bounds.Hits.Record(ExceededError{Bound: Objects, Subject: c.subject, Limit: allowedObjects, Measured: allowedObjects + 1, Unit: unit})
 		case bytes > allowedBytes:
 			return c.bounds.Hits.Record(ExceededError{Bound: ObjectBytes, Subject: c.subject, Limit: allowedBytes, Measured: allowedBytes + 1, Unit: "bytes of memory"})
 		}

@@ -3,6 +3,7 @@ package bounds
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,6 +30,16 @@ func (m *MemberBounds) ReadPage(ctx context.Context, o *metav1.ListOptions,
 		}
 		o.Limit = max(1, o.Limit/4)
 	}
+}
+
+// CheckPages returns an error if a list has many pages with few objects. Such a list might never end.
+func (m *MemberBounds) CheckPages(subject string, pages, objects int) error {
+	if int64(pages) <= m.Limits.MinPages+int64(objects) {
+		return nil
+	}
+	return m.Hits.Record(ExceededError{
+		Bound: Pages, Subject: subject, Detail: fmt.Sprintf("the list continues after %d pages with few objects", m.Limits.MinPages),
+	})
 }
 
 func readPageOnce(ctx context.Context, o metav1.ListOptions,

@@ -10,16 +10,16 @@ import (
 // The types of this file implement reducedwatch.Sink. The mutex of the cache is held while their
 // methods run.
 
-type nodeSink struct{ *cache }
+type nodeStore struct{ *cache }
 
 // Set stores a node.
-func (n nodeSink) Set(node *nodecapacity.Node) { n.nodes.SetNode(node) }
+func (n nodeStore) Set(node *nodecapacity.Node) { n.nodes.SetNode(node) }
 
 // Remove removes a deleted node.
-func (n nodeSink) Remove(node *nodecapacity.Node) { n.nodes.RemoveNode(node.Name()) }
+func (n nodeStore) Remove(node *nodecapacity.Node) { n.nodes.RemoveNode(node.Name()) }
 
 // Replace stores all nodes of a list.
-func (n nodeSink) Replace(nodes []*nodecapacity.Node) {
+func (n nodeStore) Replace(nodes []*nodecapacity.Node) {
 	listed := make(map[string]bool, len(nodes))
 	for _, node := range nodes {
 		n.Set(node)
@@ -28,10 +28,10 @@ func (n nodeSink) Replace(nodes []*nodecapacity.Node) {
 	n.nodes.PruneNodes(func(name string) bool { return listed[name] })
 }
 
-type podSink struct{ *cache }
+type podStore struct{ *cache }
 
 // Set stores a Pod that has not finished.
-func (p podSink) Set(pod reducedPod) {
+func (p podStore) Set(pod reducedPod) {
 	if pod.node == "" {
 		p.nodes.RemovePod(pod.id)
 	} else {
@@ -40,7 +40,7 @@ func (p podSink) Set(pod reducedPod) {
 	p.setUnschedulable(pod)
 }
 
-func (p podSink) setUnschedulable(pod reducedPod) {
+func (p podStore) setUnschedulable(pod reducedPod) {
 	namespace, isHeld := p.unschedulableIn[pod.id]
 	switch {
 	case pod.unschedulable != nil:
@@ -53,13 +53,13 @@ func (p podSink) setUnschedulable(pod reducedPod) {
 }
 
 // Remove removes a Pod that is deleted or has finished.
-func (p podSink) Remove(pod reducedPod) {
+func (p podStore) Remove(pod reducedPod) {
 	p.nodes.RemovePod(pod.id)
 	p.setUnschedulable(reducedPod{id: pod.id})
 }
 
 // Replace stores all Pods of a list.
-func (p podSink) Replace(pods []reducedPod) {
+func (p podStore) Replace(pods []reducedPod) {
 	listed := make(map[nodepods.PodID]bool, len(pods))
 	for _, pod := range pods {
 		p.Set(pod)
@@ -73,10 +73,10 @@ func (p podSink) Replace(pods []reducedPod) {
 	}
 }
 
-type replicaSetSink struct{ *cache }
+type replicaSetStore struct{ *cache }
 
 // Set stores a ReplicaSet that a workload controls.
-func (r replicaSetSink) Set(set reducedReplicaSet) {
+func (r replicaSetStore) Set(set reducedReplicaSet) {
 	if owner, ok := r.replicaSetOwners[set.UID]; ok && owner != set.workload {
 		r.Remove(set)
 	}
@@ -88,7 +88,7 @@ func (r replicaSetSink) Set(set reducedReplicaSet) {
 }
 
 // Remove removes a deleted ReplicaSet.
-func (r replicaSetSink) Remove(set reducedReplicaSet) {
+func (r replicaSetStore) Remove(set reducedReplicaSet) {
 	if owner, ok := r.replicaSetOwners[set.UID]; ok {
 		delete(r.replicaSetOwners, set.UID)
 		deleteIn(r.replicaSets, owner, set.UID)
@@ -96,7 +96,7 @@ func (r replicaSetSink) Remove(set reducedReplicaSet) {
 }
 
 // Replace stores all ReplicaSets of a list.
-func (r replicaSetSink) Replace(sets []reducedReplicaSet) {
+func (r replicaSetStore) Replace(sets []reducedReplicaSet) {
 	listed := make(map[types.UID]bool, len(sets))
 	for _, set := range sets {
 		r.Set(set)
@@ -109,16 +109,18 @@ func (r replicaSetSink) Replace(sets []reducedReplicaSet) {
 	}
 }
 
-type quotaSink struct{ *cache }
+type quotaStore struct{ *cache }
 
 // Set stores a quota.
-func (q quotaSink) Set(quota reducedQuota) { setIn(q.quotas, quota.namespace, quota.name, quota.quota) }
+func (q quotaStore) Set(quota reducedQuota) {
+	setIn(q.quotas, quota.namespace, quota.name, quota.quota)
+}
 
 // Remove removes a deleted quota.
-func (q quotaSink) Remove(quota reducedQuota) { deleteIn(q.quotas, quota.namespace, quota.name) }
+func (q quotaStore) Remove(quota reducedQuota) { deleteIn(q.quotas, quota.namespace, quota.name) }
 
 // Replace stores all quotas of a list.
-func (q quotaSink) Replace(quotas []reducedQuota) {
+func (q quotaStore) Replace(quotas []reducedQuota) {
 	clear(q.quotas)
 	for _, quota := range quotas {
 		q.Set(quota)

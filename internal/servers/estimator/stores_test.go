@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
-	"karmada.io/karmada/internal/access/reducedwatch"
 	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
@@ -20,10 +19,10 @@ type fataler interface {
 }
 
 // mustReduce reduces an object.
-func mustReduce[T any](t fataler, reduce func(runtime.Object) (T, bool, error), object runtime.Object) T {
+func mustReduce[T any](t fataler, reduce func(runtime.Object) (T, error), object runtime.Object) T {
 	t.Helper()
-	reduced, ok, err := reduce(object)
-	if !ok || err != nil {
+	reduced, err := reduce(object)
+	if err != nil {
 		t.Fatalf("reducing %T: %v", object, err)
 	}
 	return reduced
@@ -55,7 +54,7 @@ func TestEventsEqualList(t *testing.T) {
 	setStates := []*metav1.PartialObjectMetadata{replicaSet("r", "1", "web"), replicaSet("r", "2", "web"), replicaSet("r", "1", "api"), {ObjectMeta: metav1.ObjectMeta{Namespace: "shop", UID: "uid of r"}}}
 	rapid.Check(t, func(t *rapid.T) {
 		changed := newCache(true)
-		pods, sets := podSink{changed}, replicaSetSink{changed}
+		pods, sets := podStore{changed}, replicaSetStore{changed}
 		var lastPods []reducedPod
 		var lastSets []reducedReplicaSet
 		for range rapid.IntRange(1, 20).Draw(t, "events") {
@@ -81,8 +80,8 @@ func TestEventsEqualList(t *testing.T) {
 			}
 		}
 		listed := newCache(true)
-		podSink{listed}.Replace(lastPods)
-		replicaSetSink{listed}.Replace(lastSets)
+		podStore{listed}.Replace(lastPods)
+		replicaSetStore{listed}.Replace(lastSets)
 		if diff := cmp.Diff(heldCounts(listed), heldCounts(changed)); diff != "" {
 			t.Errorf("held values (-after a list +after events):\n%s", diff)
 		}
@@ -91,7 +90,7 @@ func TestEventsEqualList(t *testing.T) {
 
 func TestSinksOfNodesAndQuotas(t *testing.T) {
 	c := newCache(true)
-	nodes, quotas := nodeSink{c}, quotaSink{c}
+	nodes, quotas := nodeStore{c}, quotaStore{c}
 	first, second, limit := mustReduce(t, reduceNode, node("a", "cpu=1")), mustReduce(t, reduceNode, node("b", "cpu=1")), mustReduce(t, reduceQuota, quota("cpu=5", "cpu=0"))
 	nodes.Set(first)
 	nodes.Replace([]*nodecapacity.Node{second})
@@ -121,7 +120,7 @@ func TestSyncedAfterAllLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCache(test.quotas)
 			for _, kind := range test.kinds {
-				listedSink[reducedPod]{Sink: reducedwatch.Sink[reducedPod](podSink{c}), cache: c, kind: kind}.Replace(nil)
+				listedStore[reducedPod]{ReducedStore: podStore{c}, cache: c, kind: kind}.Replace(nil)
 			}
 			isSynced := false
 			select {

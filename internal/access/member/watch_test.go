@@ -124,17 +124,12 @@ type observedMember struct {
 func openObservedMember(t *testing.T, url string) *observedMember {
 	t.Helper()
 	o := &observedMember{events: make(chan string, 100), restoredKinds: make(chan string, 100)}
-	health := &healthTracker{onUnhealthy: func(string) {}, onRecovered: func(string) {}}
-	var err error
-	o.Member, err = openMember(t.Context(), "m1", &rest.Config{Host: url, QPS: -1}, nil, health, &credentials{}, func(e Event) {
-		o.events <- fmt.Sprintf("%s initial %t, deleted %t", e.Object().GetName(), e.Initial, e.New == nil)
+	o.Member = openWith(t, "m1", &rest.Config{Host: url, QPS: -1}, &managedWatches{
+		notify: func(e Event) {
+			o.events <- fmt.Sprintf("%s initial %t, deleted %t", e.Object().GetName(), e.Initial, e.New == nil)
+		},
+		onRestored: func(kind schema.GroupVersionKind) { o.restoredKinds <- kind.Kind },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.onWatchRestored = func(kind schema.GroupVersionKind) { o.restoredKinds <- kind.Kind }
-	o.kinds.absenceDelay, o.kinds.minDelay = 200*time.Millisecond, 20*time.Millisecond
-	t.Cleanup(o.close)
 	return o
 }
 
@@ -164,93 +159,46 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func (o *observedMember) isEnded() bool {
-	o.kinds.mu.Lock()
-	defer o.kinds.mu.Unlock()
-	return o.kinds.watches[widgetKind].state.Stopped
-}
-
 const initialEvent = "one initial true, deleted false"
 
 func TestWatchEndsAndReturnsWithDefinition(t *testing.T) {
 	server := newCRDServer(t)
 	o := openObservedMember(t, server.URL)
-	if err := o.Watch(t.Context(), widgetKind); err != nil {
+	if err := o.Watch(widgetKind); err != nil {
 		t.Fatal(err)
 	}
 	o.expectNext(t, o.events, initialEvent)
-
-	informer := o.kinds.watches[widgetKind].informer
-	server.set(true, false)
-	waitFor(t, "the watch ends", func() bool { return o.isEnded() && informer.IsStopped() })
-	lists, reviews := server.requestCounts()
 	key := client.ObjectKey{Namespace: "a", Name: "one"}
+
+	server.set(false, true)
+	waitFor(t, "discovery fails several times", func() bool { _, reviews := server.requestCounts(); return reviews > 3 })
+	if object, cached, err := o.Get(t.Context(), widgetKind, key); err != nil || !cached || object == nil {
+		t.Errorf("%v, cached %t, %v, want the cached object", object, cached, err)
+	}
+
+	server.set(true, false)
+	waitFor(t, "the watch ends", func() bool { return meta.IsNoMatchError(o.Watch(widgetKind)) })
+	lists, _ := server.requestCounts()
 	if _, _, err := o.Get(t.Context(), widgetKind, key); !meta.IsNoMatchError(err) {
 		t.Errorf("reading an object of the kind: %v, want NoKindMatch", err)
 	}
-	if err := o.Watch(t.Context(), widgetKind); !meta.IsNoMatchError(err) {
-		t.Errorf("watching the kind: %v, want NoKindMatch", err)
-	}
-	waitFor(t, "discovery is read again", func() bool { _, more := server.requestCounts(); return more > reviews+3 })
+	_, reviews := server.requestCounts()
+	waitFor(t, "discovery is read again", func() bool {
+		_, more := server.requestCounts()
+		return meta.IsNoMatchError(o.Watch(widgetKind)) && more > reviews+2
+	})
 	if more, _ := server.requestCounts(); more != lists {
 		t.Errorf("%d lists and watches after the watch ended", more-lists)
 	}
 
 	server.set(false, false)
+	waitFor(t, "the kind can be watched", func() bool { return o.Watch(widgetKind) == nil })
 	o.expectNext(t, o.restoredKinds, "Widget")
-	o.expectNext(t, o.events, initialEvent)
-	o.AwaitSync(t.Context(), widgetKind, 30*time.Second)
 	if object, cached, err := o.Get(t.Context(), widgetKind, key); err != nil || !cached || object.GetName() != "one" {
 		t.Errorf("%v, cached %t, %v, want the object from the cache", object, cached, err)
 	}
 	if diff := cmp.Diff([]string{}, drain(o.events)); diff != "" {
 		t.Errorf("other events: %s", diff)
-	}
-}
-
-func TestWatchCallRestartsEndedWatch(t *testing.T) {
-	server := newCRDServer(t)
-	o := openObservedMember(t, server.URL)
-	if err := o.Watch(t.Context(), widgetKind); err != nil {
-		t.Fatal(err)
-	}
-	o.expectNext(t, o.events, initialEvent)
-	server.set(true, false)
-	waitFor(t, "the watch ends", o.isEnded)
-	o.kinds.mu.Lock()
-	o.kinds.watches[widgetKind].reviewDelay = time.Hour // no background review happens
-	o.kinds.mu.Unlock()
-	server.set(false, false)
-	waitFor(t, "the kind can be watched", func() bool { return o.Watch(t.Context(), widgetKind) == nil })
-	o.expectNext(t, o.restoredKinds, "Widget")
-	o.expectNext(t, o.events, initialEvent)
-}
-
-func TestWatchSurvivesUnavailableServer(t *testing.T) {
-	server := newCRDServer(t)
-	o := openObservedMember(t, server.URL)
-	if err := o.Watch(t.Context(), widgetKind); err != nil {
-		t.Fatal(err)
-	}
-	o.expectNext(t, o.events, initialEvent)
-	server.set(false, true)
-	waitFor(t, "discovery is read several times", func() bool { _, reviews := server.requestCounts(); return reviews > 6 })
-	if o.isEnded() {
-		t.Fatal("the watch ended although the kind may be served")
-	}
-	if object, cached, err := o.Get(t.Context(), widgetKind, client.ObjectKey{Namespace: "a", Name: "one"}); err != nil || !cached || object == nil {
-		t.Errorf("%v, cached %t, %v, want the cached object", object, cached, err)
-	}
-	server.set(false, false)
-	waitFor(t, "the kind is not in doubt", func() bool {
-		o.kinds.mu.Lock()
-		defer o.kinds.mu.Unlock()
-		return !o.kinds.watches[widgetKind].isDoubted
-	})
-	for _, event := range drain(o.events) {
-		if strings.HasSuffix(event, "deleted true") {
-			t.Errorf("an object is reported as deleted: %s", event)
-		}
 	}
 }
 
