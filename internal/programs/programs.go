@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -28,6 +29,7 @@ import (
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/controllers/workdeletion"
 	"karmada.io/karmada/internal/domain/guard"
@@ -87,6 +89,8 @@ type ClaimLookup = detector.ClaimLookup
 type Host struct {
 	Manager manager.Manager
 	Members *member.Clusters
+	// Watches runs the watches of templates and of objects in members.
+	Watches *watches.Manager
 	// Interpreter interprets objects. It requires the field Interprets of the component.
 	Interpreter interpreter.Source
 	// Templates reads objects of any kind.
@@ -129,7 +133,12 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
+	watchManager, err := newWatchManager(ctx, mgr)
+	if err != nil {
+		return nil, err
+	}
 	members := member.NewClusters(ctx, member.Options{
+		Watches: watchManager,
 		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), SecretMetadata: secretWatcher, LocalConfig: o.LocalMember, Throttle: o.MemberThrottle, WrapTransport: o.WrapMemberTransport, Metrics: memberMetrics,
 		Delivered: newDeliveredCounter(ctx, mgr.GetClient()),
 	})
@@ -150,10 +159,30 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		return nil, err
 	}
 	return &Host{
-		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Interpreter: rules, rules: rules,
-		Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()), WorkReports: reports,
+		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Watches: watchManager, Interpreter: rules, rules: rules,
+		Templates: template.NewReader(watchManager, mgr.GetAPIReader()), WorkReports: reports,
 		Gates: o.Gates, SetClaimLookup: o.SetClaimLookup, electsLeader: o.Election.Enabled,
 	}, nil
+}
+
+// newWatchManager returns a manager of watches that is connected to the control plane.
+func newWatchManager(ctx context.Context, mgr manager.Manager) (*watches.Manager, error) {
+	config, httpClient := mgr.GetConfig(), mgr.GetHTTPClient()
+	mapper, err := watches.NewMapper(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the control plane: %w", err)
+	}
+	objects, err := dynamic.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making a dynamic client of the control plane: %w", err)
+	}
+	api, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making a discovery client of the control plane: %w", err)
+	}
+	watchManager := watches.NewManager(ctx)
+	watchManager.Connect(watches.ControlPlane, watches.NewServer(objects, mapper, api, nil))
+	return watchManager, nil
 }
 
 // newJudge returns the judge of deletions. It returns nil in an agent, which serves only one

@@ -54,7 +54,7 @@ func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionK
 		return nil, &KindUnservedError{Member: m.Name, Kind: kind, Cause: failure}
 	}
 	// The mapper is reset, because it may still contain a version that is no longer served.
-	if err := m.mapper.reset(); err != nil {
+	if err := m.mapper.Reset(); err != nil {
 		return nil, err
 	}
 	if err := m.resetClient(); err != nil {

@@ -63,7 +63,7 @@ type Member struct {
 
 	config *rest.Config
 	client atomic.Pointer[client.Client]
-	mapper *resettableMapper
+	mapper *watches.Mapper
 	// managed contains the watches of managed objects.
 	managed *managedWatches
 
@@ -116,7 +116,7 @@ func (m *Member) newClients() (err error) {
 	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
 		return fmt.Errorf("making HTTP client: %w", err)
 	}
-	if m.mapper, err = newResettableMapper(m.config, m.http); err != nil {
+	if m.mapper, err = watches.NewMapper(m.config, m.http); err != nil {
 		return err
 	}
 	if err := m.resetClient(); err != nil {
@@ -142,7 +142,7 @@ func (m *Member) watchServer() (*watches.Server, error) {
 // forgetKinds drops the cached resources of all kinds, because a kind may come back as another
 // resource.
 func (m *Member) forgetKinds() {
-	if err := errors.Join(m.mapper.reset(), m.resetClient()); err != nil {
+	if err := errors.Join(m.mapper.Reset(), m.resetClient()); err != nil {
 		klog.FromContext(m.ctx).Error(err, "Resetting the resources of kinds", "member", m.Name)
 	}
 }

@@ -27,9 +27,9 @@ const (
 	responseTimeout = 32 * time.Second
 	// minBackoff and maxBackoff limit the delay between two failed attempts.
 	minBackoff, maxBackoff = 200 * time.Millisecond, 30 * time.Second
-	// maxLongBackoff limits the delay if the kind is not served or its objects exceed a limit. It is
-	// longer, because such a failure rarely ends by itself, and a list up to a limit is expensive.
-	maxLongBackoff = 5 * time.Minute
+	// maxBoundBackoff limits the delay if the objects exceed a limit. It is longer, because a list up to
+	// a limit is expensive.
+	maxBoundBackoff = 5 * time.Minute
 	// stableTime is how long a watch must run before its next failure counts as the first one.
 	stableTime = time.Second
 	// maxExpirations limits how often one list continues after its history was compacted.
@@ -94,7 +94,7 @@ type Loop struct {
 	// OnOutcome is called with nil when a list and the start of its watch succeeded, and with the
 	// error when an attempt failed. It may be nil.
 	OnOutcome func(err error)
-	// Retry ends the delay after a failed attempt. It may be nil.
+	// Retry shortens the delay after a failed attempt. It may be nil.
 	Retry <-chan struct{}
 
 	source *Source
@@ -149,8 +149,8 @@ func (l *Loop) report(err error) {
 // at random by up to a quarter.
 func backoff(err error, failures int) time.Duration {
 	longest := maxBackoff
-	if isBoundExceeded(err) || meta.IsNoMatchError(err) {
-		longest = maxLongBackoff
+	if isBoundExceeded(err) {
+		longest = maxBoundBackoff
 	}
 	delay := min(minBackoff<<min(failures-1, 20), longest)
 	return delay - time.Duration(rand.Int64N(int64(delay)/4+1))
@@ -158,9 +158,16 @@ func backoff(err error, failures int) time.Duration {
 
 func isBoundExceeded(err error) bool { return errors.As(err, new(*bounds.ExceededError)) }
 
+// wait waits for a delay. A retry ends it early, but not so early that many retries flood the API server.
 func (l *Loop) wait(ctx context.Context, delay time.Duration) {
-	timer := time.NewTimer(delay)
+	earliest, timer := time.NewTimer(min(delay, minBackoff)), time.NewTimer(delay)
+	defer earliest.Stop()
 	defer timer.Stop()
+	select {
+	case <-earliest.C:
+	case <-ctx.Done():
+		return
+	}
 	select {
 	case <-timer.C:
 	case <-l.Retry:

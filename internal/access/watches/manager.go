@@ -105,8 +105,9 @@ func (m *Manager) Disconnect(name string) {
 // Retry makes failed watches of a cluster continue at once, because the cause may be gone.
 func (m *Manager) Retry(name string) { m.cluster(name).retry() }
 
-// Subscribe starts the watch of a query in a cluster, unless it is running, and subscribes to it. It
-// does not wait for the cluster. The caller must close the subscription.
+// Subscribe starts the watch of a query in a cluster, unless it is running, and subscribes to it. A
+// failed watch is retried. Subscribe does not wait for the cluster. The caller must close the
+// subscription.
 func (m *Manager) Subscribe(clusterName string, query Query, subscriber Subscriber) (*Subscription, error) {
 	return m.cluster(clusterName).subscribe(m.ctx, query, subscriber)
 }
@@ -209,6 +210,8 @@ func (c *cluster) subscribe(ctx context.Context, query Query, subscriber Subscri
 		c.watches[query] = watch
 		ctx, watch.cancel = context.WithCancel(ctx)
 		go watch.run(ctx)
+	} else {
+		watch.retryNow()
 	}
 	watch.subscriptions++
 	c.mu.Unlock()

@@ -3,9 +3,9 @@ package watches
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/access/member/bounds"
@@ -19,8 +19,8 @@ type Server struct {
 	Source func(Query) (*Source, error)
 	// Availability asks discovery, without a cache, whether the API server serves a kind.
 	Availability func(schema.GroupVersionKind) (servedkinds.Availability, error)
-	// ForgetKinds drops cached discovery results. It is called when a kind is not served any more,
-	// because the kind may come back as another resource. It may be nil.
+	// ForgetKinds drops cached discovery results. It is called after the API server did not find a
+	// kind, because the kind may come back as another resource. It may be nil.
 	ForgetKinds func()
 	// Bounds limits the responses of the API server and the objects of each query. nil sets no limits.
 	Bounds *bounds.MemberBounds
@@ -30,7 +30,7 @@ type Server struct {
 // client. The discovery client must not cache.
 //
 // limits may be nil.
-func NewServer(objects dynamic.Interface, mapper meta.RESTMapper, discovery kinds.Discovery, limits *bounds.MemberBounds) *Server {
+func NewServer(objects dynamic.Interface, mapper *Mapper, discovery kinds.Discovery, limits *bounds.MemberBounds) *Server {
 	return &Server{
 		Bounds: limits,
 		Source: func(query Query) (*Source, error) {
@@ -40,6 +40,11 @@ func NewServer(objects dynamic.Interface, mapper meta.RESTMapper, discovery kind
 			}
 			resource := objects.Resource(mapping.Resource)
 			return NewSource(resource, mapping.Resource.GroupResource().String(), query.LabelSelector, query.FieldSelector, limits), nil
+		},
+		ForgetKinds: func() {
+			if err := mapper.Reset(); err != nil {
+				klog.Background().Error(err, "Resetting the resources of kinds")
+			}
 		},
 		Availability: func(kind schema.GroupVersionKind) (servedkinds.Availability, error) {
 			return kinds.Lookup(discovery, kind)

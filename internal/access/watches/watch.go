@@ -114,14 +114,15 @@ func (w *sharedWatch) reviewKind() error {
 	}
 	var action servedkinds.WatchAction
 	w.served, action = w.served.Next(availability, time.Now(), unservedDelay)
-	switch {
-	case action == servedkinds.StopWatch:
+	if availability == servedkinds.Served {
+		w.isInDoubt = false
+	}
+	if availability == servedkinds.Served || action == servedkinds.StopWatch {
+		// The kind may be served as another resource than before.
 		w.source = nil
 		if w.server.ForgetKinds != nil {
 			w.server.ForgetKinds()
 		}
-	case availability == servedkinds.Served:
-		w.isInDoubt = false
 	}
 	notServed := &meta.NoKindMatchError{GroupKind: w.query.Kind.GroupKind(), SearchedVersions: []string{w.query.Kind.Version}}
 	switch {

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -32,6 +31,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/loop"
@@ -51,10 +51,6 @@ type Options struct {
 	Workers int
 	// Backoff is the backoff for dependents that failed.
 	Backoff loop.Backoff
-	// WatchInterval is the interval at which the controller checks that the kinds of dependencies
-	// are watched. A periodic check is needed, because a kind may be served later, and another
-	// controller may end a shared watch.
-	WatchInterval time.Duration
 	// Events selects the successes that are recorded as events.
 	Events loop.EventMode
 	// Propagated selects the objects that are never propagated.
@@ -64,7 +60,7 @@ type Options struct {
 // DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 2, Backoff: loop.DefaultBackoff(), WatchInterval: 5 * time.Second,
+		Workers: 2, Backoff: loop.DefaultBackoff(),
 		Propagated: tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()},
 	}
 }
@@ -76,18 +72,14 @@ type reconciler struct {
 	rules          interpreter.Source
 	events         *loop.Events
 	referenceIndex *referenceIndex
-	watches        *watches
+	watches        *dependencyWatches
 	conflicts      *conflicts
 	// propagated selects the objects that are never propagated.
 	propagated tenancy.PropagationRules
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, o Options) error {
-	discoveryClient, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
-	if err != nil {
-		return fmt.Errorf("creating a discovery client: %w", err)
-	}
+func Add(mgr manager.Manager, watchManager *watches.Manager, templates *template.Reader, rules interpreter.Source, o Options) error {
 	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByDependent, lookup.BindingsByTemplate); err != nil {
 		return err
 	}
@@ -96,10 +88,10 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 		events:         loop.EventsFor(mgr, Name, o.Events),
 		referenceIndex: newReferenceIndex(), conflicts: newConflicts(), propagated: o.Propagated,
 	}
-	r.watches = newWatches(templates, discoveryClient, r.referenceIndex, o.WatchInterval, mgr.GetLogger().WithName(Name))
+	r.watches = newDependencyWatches(watchManager, r.referenceIndex, mgr.GetLogger().WithName(Name))
 	options := loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)
 	options.ReconciliationTimeout = reconcileTimeout
-	err = builder.ControllerManagedBy(mgr).Named(Name).
+	err := builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, r.onBinding()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.onBinding()).
 		WatchesRawSource(source.Func(func(_ context.Context, q queue) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,6 +23,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop"
@@ -36,7 +36,7 @@ import (
 type fixture struct {
 	t *testing.T
 	*reconciler
-	store    client.Client
+	store    client.WithWatch
 	recorder *record.FakeRecorder
 	queue    queue
 	writes   []string
@@ -69,7 +69,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 		events: loop.NewEvents(w.recorder), referenceIndex: newReferenceIndex(), conflicts: newConflicts(),
 		propagated: DefaultOptions().Propagated,
 	}
-	w.watches = newWatches(w.templateReader, nil, w.referenceIndex, time.Second, logr.Discard())
+	w.watches = newDependencyWatches(watches.NewManager(t.Context()), w.referenceIndex, logr.Discard())
 	w.watches.setQueue(w.queue)
 	return w
 }

@@ -2,23 +2,23 @@ package dependencies
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
-	cachetesting "k8s.io/client-go/tools/cache/testing"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/access/watches"
+	"karmada.io/karmada/internal/access/watches/watchestest"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -215,144 +215,43 @@ func TestObjectChangesQueueDependents(t *testing.T) {
 	}
 }
 
-// sharedInformers are the shared informers of a process. Another controller may end one of them.
-type sharedInformers struct {
-	client.Reader
-	source  *cachetesting.FakeControllerSource
-	current toolscache.SharedIndexInformer
-	end     context.CancelFunc
-}
-
-func (s *sharedInformers) GetInformer(ctx context.Context, of client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
-	if s.current == nil {
-		runCtx, end := context.WithCancel(context.WithoutCancel(ctx))
-		s.current, s.end = toolscache.NewSharedIndexInformer(s.source, of, 0, nil), end
-		go s.current.RunWithContext(runCtx)
-	}
-	return s.current, nil
-}
-
-func (s *sharedInformers) RemoveInformer(context.Context, client.Object) error {
-	s.remove()
-	return nil
-}
-
-// remove ends the informer, as another controller does when it finds that the kind is not served.
-func (s *sharedInformers) remove() { s.end(); s.current = nil }
-
-// fakeDiscovery serves only the given kinds of v1.
-type fakeDiscovery struct{ kinds []string }
-
-func (f *fakeDiscovery) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
-	if version != "v1" {
-		return nil, apierrors.NewNotFound(schema.GroupResource{}, version)
-	}
-	list := &metav1.APIResourceList{GroupVersion: version}
-	for _, kind := range f.kinds {
-		list.APIResources = append(list.APIResources, metav1.APIResource{Kind: kind, Verbs: metav1.Verbs{"list", "watch"}})
-	}
-	return list, nil
-}
-
-func (f *fakeDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
-	return &metav1.APIGroupList{Groups: []metav1.APIGroup{{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "v1", Version: "v1"}}}}}, nil, nil, nil
-}
-
-// eventually waits until a condition is true.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if !toolscache.WaitForCacheSync(ctx.Done(), condition) {
-		t.Fatalf("timed out waiting for %s", what)
-	}
-}
-
 func TestKindsAreWatchedWhileNeeded(t *testing.T) {
-	informers := &sharedInformers{source: cachetesting.NewFakeControllerSource()}
-	serves := &fakeDiscovery{}
-	w := newFixture(t)
-	w.watches = newWatches(template.NewReader(informers, w.store), serves, w.referenceIndex, 0, logr.Discard())
-	w.watches.setQueue(w.queue)
-	followed := func() bool {
-		open, ok := w.watches.handlers[configMaps]
-		return ok && !open.informer.IsStopped() && open.registration.HasSynced()
-	}
-	object := newObject(configMaps)
-	object.SetNamespace("shop")
-	object.SetName("settings")
-	informers.source.Add(object)
-	w.referenceIndex.put(bindingKey("web"), []dependency.Reference{referenceTo("ConfigMap", "settings"), {APIVersion: "example.io/v1", Kind: "Widget", Namespace: "shop", Name: "w"}})
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t)
+		manager := watches.NewManager(t.Context())
+		var serves atomic.Bool
+		manager.Connect(watches.ControlPlane, watchestest.NewServer(w.store, func(kind schema.GroupVersionKind) bool { return serves.Load() && kind == configMaps }))
+		w.watches = newDependencyWatches(manager, w.referenceIndex, logr.Discard())
+		w.watches.setQueue(w.queue)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.watches.run(ctx) }()
+		object := newObject(configMaps)
+		object.SetNamespace("shop")
+		object.SetName("settings")
+		if err := w.store.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		w.referenceIndex.put(bindingKey("web"), []dependency.Reference{referenceTo("ConfigMap", "settings"), {APIVersion: "example.io/v1", Kind: "Widget", Namespace: "shop", Name: "w"}})
 
-	w.watches.update(t.Context())
-	if informers.current != nil || followed() {
-		t.Fatal("a kind that is not served is watched")
-	}
-	serves.kinds = []string{"ConfigMap"}
-	expectWatched := func(when string) {
-		t.Helper()
-		w.watches.update(t.Context())
-		eventually(t, "a complete watch "+when, followed)
-		expectEqual(t, "queued "+when, w.takeQueue(), "web")
-	}
-	expectWatched("once it is served")
-	informers.remove()
-	eventually(t, "the end of the informer", func() bool { return !followed() })
-	expectWatched("after another controller ended the informer")
+		w.watches.requestUpdate()
+		time.Sleep(time.Minute)
+		expectEqual(t, "queued while the kind is not served", w.takeQueue())
+		serves.Store(true)
+		time.Sleep(time.Minute)
+		expectEqual(t, "queued when the kind is served", w.takeQueue(), "web")
 
-	inUse := informers.current
-	w.referenceIndex.put(bindingKey("web"), nil)
-	w.watches.update(t.Context())
-	if followed() || inUse.IsStopped() {
-		t.Errorf("watched without need: %v; the shared informer ended: %v", followed(), inUse.IsStopped())
-	}
-	informers.end()
-}
-
-func TestInformerOfUnservedKindEnds(t *testing.T) {
-	tests := map[string]struct {
-		kept, unneeded bool
-		serves         []string
-		ended          bool
-	}{
-		"of a dependency":                            {serves: []string{"Secret"}, ended: true},
-		"of a kind that is not needed any longer":    {serves: []string{"Secret"}, unneeded: true, ended: true},
-		"not if another controller keeps it":         {serves: []string{"Secret"}, kept: true},
-		"not if discovery returns no kind":           {},
-		"not of a kind that is served but is unused": {serves: []string{"ConfigMap"}, unneeded: true},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			informers := &sharedInformers{source: cachetesting.NewFakeControllerSource()}
-			serves := &fakeDiscovery{kinds: []string{"ConfigMap"}}
-			w := newFixture(t)
-			w.templateReader = template.NewReader(informers, w.store)
-			w.watches = newWatches(w.templateReader, serves, w.referenceIndex, 0, logr.Discard())
-			w.watches.setQueue(w.queue)
-			w.referenceIndex.put(bindingKey("web"), []dependency.Reference{referenceTo("ConfigMap", "settings")})
-			w.watches.update(t.Context())
-			informer := informers.current
-			if tc.kept {
-				if _, err := w.templateReader.Watch(t.Context(), configMaps); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if tc.unneeded {
-				w.referenceIndex.put(bindingKey("web"), nil)
-			}
-			serves.kinds = tc.serves
-			for i := range 3 {
-				w.watches.update(t.Context())
-				w.watches.removeUnserved(t.Context(), time.Unix(0, 0).Add(time.Duration(i+1)*reviewInterval))
-			}
-			if ended := informers.current != informer; ended != tc.ended {
-				t.Errorf("the watch ended: %t, want %t", ended, tc.ended)
-			}
-			if !tc.ended {
-				informers.end()
-			}
-		})
-	}
+		w.referenceIndex.put(bindingKey("web"), nil)
+		w.watches.requestUpdate()
+		synctest.Wait()
+		if _, isWatched := manager.Find(watches.ControlPlane, watches.Query{Kind: configMaps}); isWatched {
+			t.Error("a kind is watched that no dependent needs")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func newObject(kind schema.GroupVersionKind) *unstructured.Unstructured {

@@ -51,7 +51,6 @@ func (p *parts) addTemplateController(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("adding %s: %w", Name, err)
 	}
-	p.templateTriggers.AddSource = c.Watch
 	return errors.Join(c.Watch(source.TypedSource[templates.Request](p.startup)), c.Watch(p.ruleTriggers.Source()))
 }
 

@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/controllers/detector/kinds"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
@@ -111,8 +112,8 @@ func DefaultOptions() Options {
 }
 
 // Add registers the controllers with a manager: one for templates, one for each kind of policy, and
-// the discovery of kinds. The reader starts the watches of the kinds.
-func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source, o Options) error {
+// the discovery of kinds.
+func Add(mgr manager.Manager, watchManager *watches.Manager, reader *template.Reader, rules interpreter.Source, o Options) error {
 	server, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("creating a discovery client: %w", err)
@@ -125,7 +126,7 @@ func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source,
 		return err
 	}
 	p := newParts(surroundings{
-		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), templateReader: reader, rules: rules,
+		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), watches: watchManager, templateReader: reader, rules: rules,
 		events: loop.EventsFor(mgr, Name, o.Events), counters: measured, log: mgr.GetLogger().WithName(Name),
 	}, o)
 	if err := p.addPolicyControllers(mgr, o); err != nil {
@@ -140,6 +141,6 @@ func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source,
 		}
 	}
 	return mgr.Add(p.runDiscovery(kinds.Config{
-		Server: server, Informers: mgr.GetCache(), Skipped: o.Propagated.APIs, Interval: o.DiscoveryInterval, Log: p.log,
+		Server: server, Manager: watchManager, Skipped: o.Propagated.APIs, Interval: o.DiscoveryInterval, Log: p.log,
 	}))
 }

@@ -38,7 +38,7 @@ import (
 type fixture struct {
 	*parts
 	t        *testing.T
-	karmada  client.Client
+	karmada  client.WithWatch
 	registry *prometheus.Registry
 	writes   []string
 	queue    loop.Queue[templates.Request]

@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/controllers/detector/templates"
@@ -89,7 +87,7 @@ func TestOldUnmatchedTemplatesAreNotReportedAfterRestart(t *testing.T) {
 			template.SetCreationTimestamp(metav1.NewTime(started.Add(-test.age)))
 			h := newFixture(t, template, policySelecting("typo", "web2"))
 			h.initial.SetStartTime(started)
-			h.templateTriggers.OnTemplates(deployments).Create(t.Context(), event.TypedCreateEvent[*unstructured.Unstructured]{Object: template, IsInInitialList: test.initial}, h.queue)
+			h.templateTriggers.OnTemplates(deployments).OnAdd(template, test.initial)
 			h.reconcile(policy.TemplateChanged)
 			expectEvents(t, name, h.takeEvents(), test.want...)
 			changed := h.template()

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/controllers/detector/binder"
 	"karmada.io/karmada/internal/controllers/detector/catalog"
 	"karmada.io/karmada/internal/controllers/detector/claims"
@@ -28,6 +29,7 @@ type surroundings struct {
 	karmada        client.Client
 	karmadaReader  client.Reader
 	cache          cache.Cache
+	watches        *watches.Manager
 	templateReader *template.Reader
 	rules          interpreter.Source
 	events         *loop.Events
@@ -114,10 +116,10 @@ func (p *parts) addTriggers(s surroundings, o Options) {
 		Events: s.events, PolicySyncs: policySyncs,
 	})
 	p.ruleTriggers = &triggers.Rules{
-		Rules: s.rules, Templates: s.templateReader, Watched: p.watchedKinds, IsSkipped: isSkipped(o.Propagated.Namespaces), Log: s.log,
+		Rules: s.rules, Templates: s.templateReader, Watched: p.watchedKinds, IsSkipped: isSkipped(o.Propagated.Namespaces),
 	}
 	p.templateTriggers = &triggers.Templates{
-		Reader: s.templateReader, Cache: s.cache, Watched: p.watchedKinds, IsSkipped: isSkipped(o.Propagated.Namespaces),
+		Manager: s.watches, Queue: p.queue, Watched: p.watchedKinds, IsSkipped: isSkipped(o.Propagated.Namespaces),
 		Catalog: p.policies, Claims: p.claims, Writes: p.claimWrites, Waiting: p.waiting, Initial: p.initial, Log: s.log,
 	}
 }

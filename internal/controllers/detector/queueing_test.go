@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -21,9 +20,9 @@ func TestOwnClaimWriteQueuesNothing(t *testing.T) {
 	before := h.template()
 	h.reconcile(policy.TemplateChanged)
 	claimed := h.template()
-	handle := h.templateTriggers.OnTemplates(deployments)
+	handler := h.templateTriggers.OnTemplates(deployments)
 	update := func(from, to *unstructured.Unstructured) []templates.Request {
-		handle.Update(t.Context(), event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: from, ObjectNew: to}, h.queue)
+		handler.OnUpdate(from, to)
 		return h.takeQueue()
 	}
 	if got := update(before, claimed); len(got) != 0 {

@@ -10,31 +10,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/interpreters/rulestest"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/access/watches"
+	"karmada.io/karmada/internal/access/watches/watchestest"
 	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 )
-
-// syncedCache is a cache that always contains all objects of the API server.
-type syncedCache struct{ client.Reader }
-
-func (syncedCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
-	informer := controllertest.NewFakeInformer()
-	informer.Synced()
-	return informer, nil
-}
-
-func (syncedCache) RemoveInformer(context.Context, client.Object) error { return nil }
 
 // fixedReplicas returns a rule that finds n replicas in each template.
 func fixedReplicas(n int32) interpreter.Rules {
@@ -69,12 +58,14 @@ func TestChangedRuleReachesBindings(t *testing.T) {
 				objects = append(objects, test.policy.DeepCopy())
 			}
 			h, table := newFixture(t, objects...), &interpreters.Table{}
-			reader := template.NewReader(syncedCache{h.karmada}, h.karmada)
-			if _, err := reader.Watch(t.Context(), deployments); err != nil {
-				t.Fatal(err)
+			manager := watchestest.NewManager(t.Context(), h.karmada)
+			reader := template.NewReader(manager, h.karmada)
+			subscription, err := manager.Subscribe(watches.ControlPlane, watches.Query{Kind: deployments}, watches.Subscriber{})
+			if err != nil || !subscription.WaitForList(t.Context()) {
+				t.Fatal("the templates are not watched", err)
 			}
 			h.binder.Rules, h.ruleTriggers.Rules = table, table
-			h.templateReconciler.templates, h.ruleTriggers.Templates = reader, reader
+			h.ruleTriggers.Templates = reader
 			table.Set(deployments, fixedReplicas(2))
 			h.reconcile(policy.TemplateChanged)
 			got := rulestest.QueuedBy(t, h.ruleTriggers.Source, func() { table.Set(test.kind, test.rules) })

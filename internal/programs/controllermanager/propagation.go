@@ -34,7 +34,7 @@ func (o *Options) addDetector(h *programs.Host) (err error) {
 	own.WorkloadAffinity = h.Gates.Enabled(gates.WorkloadAffinity)
 	own.PriorityScheduling = h.Gates.Enabled(gates.PriorityBasedScheduling)
 	own.ResourceQuotaEstimate = h.Gates.Enabled(gates.ResourceQuotaEstimate)
-	return detector.Add(h.Manager, h.Templates, h.Interpreter, own)
+	return detector.Add(h.Manager, h.Watches, h.Templates, h.Interpreter, own)
 }
 
 func (o *Options) addDependencies(h *programs.Host) (err error) {
@@ -43,7 +43,7 @@ func (o *Options) addDependencies(h *programs.Host) (err error) {
 		return err
 	}
 	own.Workers, own.Backoff, own.Events = o.Workers.Dependents, o.QueueBackoff(), o.Events
-	return dependencies.Add(h.Manager, h.Templates, h.Interpreter, own)
+	return dependencies.Add(h.Manager, h.Watches, h.Templates, h.Interpreter, own)
 }
 
 func (o *Options) addNamespace(h *programs.Host) error {

@@ -1,35 +1,37 @@
 package kinds
 
 import (
-	"context"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/loop"
 )
 
-// definitionKinds are the kinds whose objects define other kinds. These objects are read as
-// unstructured objects, because they are templates too and can then share the watch of templates.
+// definitionKinds are the kinds whose objects define other kinds. These objects are templates too, so
+// their watches are shared.
 var definitionKinds = [...]schema.GroupVersionKind{
 	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
 }
 
-// watchDefinitions watches the objects that define kinds. If the API server does not serve a kind
-// of such objects, new kinds are found only at intervals.
-func (d *Discovery) watchDefinitions(ctx context.Context) {
+// watchDefinitions watches the objects that define kinds, and returns a function that ends the watches.
+func (d *Discovery) watchDefinitions() (end func()) {
+	var subscriptions []*watches.Subscription
 	for _, kind := range definitionKinds {
-		informer, err := d.config.Informers.GetInformer(ctx, templates.NewObject(kind), cache.BlockUntilSynced(false))
-		if err == nil {
-			_, err = informer.AddEventHandler(d.onDefinitions())
-		}
+		subscription, err := d.config.Manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: d.onDefinitions()})
 		if err != nil {
 			d.config.Log.Error(err, "New kinds are found at intervals only", "definitions", kind.Kind, "interval", d.config.Interval)
+			continue
+		}
+		subscriptions = append(subscriptions, subscription)
+	}
+	return func() {
+		for _, subscription := range subscriptions {
+			subscription.Close()
 		}
 	}
 }

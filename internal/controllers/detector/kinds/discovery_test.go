@@ -8,11 +8,10 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
@@ -41,7 +40,7 @@ type recordedWatches struct {
 }
 
 // Watch implements Watches.
-func (r *recordedWatches) Watch(_ context.Context, kind schema.GroupVersionKind) error {
+func (r *recordedWatches) Watch(kind schema.GroupVersionKind) error {
 	r.calls = append(r.calls, "watch "+kind.Kind)
 	if r.stop != nil {
 		r.stop()
@@ -54,14 +53,14 @@ func (r *recordedWatches) Watch(_ context.Context, kind schema.GroupVersionKind)
 }
 
 // Unwatch implements Watches.
-func (r *recordedWatches) Unwatch(_ context.Context, kind schema.GroupVersionKind) {
+func (r *recordedWatches) Unwatch(kind schema.GroupVersionKind) {
 	r.calls = append(r.calls, "unwatch "+kind.Kind)
 	r.watched.Stop(kind)
 }
 
-func newTestDiscovery(w *recordedWatches, a answer) *Discovery {
+func newTestDiscovery(ctx context.Context, w *recordedWatches, a answer) *Discovery {
 	return NewDiscovery(Config{
-		Server: a, Informers: &informertest.FakeInformers{Scheme: runtime.NewScheme()},
+		Server: a, Manager: watches.NewManager(ctx),
 		Skipped: tenancy.DefaultSkippedAPIs(), Log: logr.Discard(),
 	}, w.watched, w)
 }
@@ -100,8 +99,7 @@ func TestDiscoveryFollowsServedKinds(t *testing.T) {
 			w := &recordedWatches{watched: NewWatched(), refused: test.refused}
 			var listed bool
 			for _, a := range test.answers {
-				d := newTestDiscovery(w, a)
-				listed = d.discoverKinds(t.Context())
+				listed = newTestDiscovery(t.Context(), w, a).discoverKinds()
 			}
 			if listed != test.listed {
 				t.Errorf("the last list arrived: %v", listed)
@@ -117,7 +115,7 @@ func TestDiscoveryRunsUntilContextEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	w := &recordedWatches{watched: NewWatched(), stop: stop}
-	newTestDiscovery(w, answer{kinds: []string{"A"}}).Run(ctx)
+	newTestDiscovery(ctx, w, answer{kinds: []string{"A"}}).Run(ctx)
 	if diff := cmp.Diff([]string{"watch A"}, w.calls); diff != "" {
 		t.Errorf("watches (-want +got):\n%s", diff)
 	}

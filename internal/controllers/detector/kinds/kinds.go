@@ -1,7 +1,7 @@
-// Package kinds answers "which kinds does the API server serve, and which of them are watched?". It
-// lists the served kinds, watches new kinds and ends the watches of removed kinds. Invariants:
+// Package kinds lists the kinds that the API server serves, watches new kinds, and ends the watches of
+// removed kinds. Invariants:
 //
-//   - The watch of a kind does not end because the API server does not answer, or because it cannot
+//   - The watch of a kind does not end because the API server does not respond, or because it cannot
 //     list the group of the kind.
 //   - A kind is watched at most once, in the preferred version of the API server.
 //   - A new definition is found within seconds, without frequent discovery requests.
@@ -17,13 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// retryDelay is the delay before the next request to an API server that did not answer.
+// retryDelay is the delay before the next request to an API server that did not respond.
 const retryDelay = time.Second
 
 // Server lists the served kinds.
@@ -31,22 +30,18 @@ type Server interface {
 	ServerPreferredResources() ([]*metav1.APIResourceList, error)
 }
 
-// Informers provides the informers of the objects that define kinds.
-type Informers interface {
-	GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error)
-}
-
 // Watches starts and ends the watch of a kind. Watch adds the kind to the watched kinds, and
 // Unwatch removes it.
 type Watches interface {
-	Watch(ctx context.Context, kind schema.GroupVersionKind) error
-	Unwatch(ctx context.Context, kind schema.GroupVersionKind)
+	Watch(kind schema.GroupVersionKind) error
+	Unwatch(kind schema.GroupVersionKind)
 }
 
 // Config contains the dependencies and settings of a Discovery.
 type Config struct {
-	Server    Server
-	Informers Informers
+	Server Server
+	// Manager watches the objects that define kinds.
+	Manager *watches.Manager
 	// Skipped selects the APIs that are never watched.
 	Skipped tenancy.SkippedAPIs
 	// Interval is the interval at which the served kinds are listed if no change is known. The
@@ -72,7 +67,7 @@ func NewDiscovery(config Config, watched *Watched, watches Watches) *Discovery {
 
 // Run updates the set of watched kinds until ctx ends.
 func (d *Discovery) Run(ctx context.Context) {
-	d.watchDefinitions(ctx)
+	defer d.watchDefinitions()()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	schedule := discoverySchedule{interval: d.config.Interval}
@@ -85,7 +80,7 @@ func (d *Discovery) Run(ctx context.Context) {
 				timer.Reset(schedule.nextDelay())
 			}
 		case <-timer.C:
-			if !d.discoverKinds(ctx) {
+			if !d.discoverKinds() {
 				timer.Reset(min(retryDelay, schedule.interval))
 				continue
 			}
@@ -97,8 +92,8 @@ func (d *Discovery) Run(ctx context.Context) {
 
 // discoverKinds lists the served kinds, watches new kinds and ends the watches of removed kinds. It
 // does not change the watches for groups that cannot be listed. It reports whether the API server
-// answered.
-func (d *Discovery) discoverKinds(ctx context.Context) bool {
+// responded.
+func (d *Discovery) discoverKinds() bool {
 	lists, err := d.config.Server.ServerPreferredResources()
 	var partial *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partial) {
@@ -111,12 +106,12 @@ func (d *Discovery) discoverKinds(ctx context.Context) bool {
 	served := watchableKinds(d.config.Skipped, lists)
 	added, removed := d.watched.compare(served, failedGroups(partial), time.Now(), d.config.Interval)
 	for _, kind := range added {
-		if err := d.watches.Watch(ctx, kind); err != nil {
+		if err := d.watches.Watch(kind); err != nil {
 			d.config.Log.Error(err, "Watching templates", "kind", kind)
 		}
 	}
 	for _, kind := range removed {
-		d.watches.Unwatch(ctx, kind)
+		d.watches.Unwatch(kind)
 	}
 	return true
 }

@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -23,7 +22,7 @@ type Watched struct {
 
 type kindWatch struct {
 	// stop ends the watch of the kind.
-	stop  context.CancelFunc
+	stop  func()
 	state servedkinds.WatchState
 }
 
@@ -64,7 +63,7 @@ func (w *Watched) Among(set interpreter.Kinds) []schema.GroupVersionKind {
 }
 
 // Add adds a kind. stop is called to end the watch of the kind.
-func (w *Watched) Add(kind schema.GroupVersionKind, stop context.CancelFunc) {
+func (w *Watched) Add(kind schema.GroupVersionKind, stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watches[kind] = &kindWatch{stop: stop}
@@ -72,12 +71,19 @@ func (w *Watched) Add(kind schema.GroupVersionKind, stop context.CancelFunc) {
 
 // Stop ends the watch of a kind and removes the kind.
 func (w *Watched) Stop(kind schema.GroupVersionKind) {
+	if entry := w.Remove(kind); entry != nil {
+		// The lock is not held, because stop waits for the handlers of the kind, which use w.
+		entry.stop()
+	}
+}
+
+// Remove removes a kind without ending its watch.
+func (w *Watched) Remove(kind schema.GroupVersionKind) *kindWatch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if entry := w.watches[kind]; entry != nil {
-		entry.stop()
-		delete(w.watches, kind)
-	}
+	entry := w.watches[kind]
+	delete(w.watches, kind)
+	return entry
 }
 
 // compare returns the new kinds and the removed kinds. It returns no kind of a group that could not

@@ -3,7 +3,6 @@ package triggers
 import (
 	"context"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -17,7 +16,7 @@ import (
 
 // TemplateLister lists the objects of a kind from the cache.
 type TemplateLister interface {
-	ListCached(ctx context.Context, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error)
+	ListCached(ctx context.Context, kind schema.GroupVersionKind) []*unstructured.Unstructured
 }
 
 // Rules queues the templates of a kind whose interpreter rules changed, because the replicas in
@@ -28,7 +27,6 @@ type Rules struct {
 	Watched   *kinds.Watched
 	// IsSkipped reports whether an object is never a template.
 	IsSkipped func(templates.Ref) bool
-	Log       logr.Logger
 }
 
 // Source returns the source for the controller of templates.
@@ -41,14 +39,8 @@ func (s *Rules) Source() source.TypedSource[templates.Request] {
 func (s *Rules) templatesOf(ctx context.Context, changed interpreter.Kinds) []templates.Request {
 	var requests []templates.Request
 	for _, kind := range s.Watched.Among(changed) {
-		objects, err := s.Templates.ListCached(ctx, kind)
-		if err != nil {
-			// The error is only logged, because a cache returns an error only when the process or
-			// the watch of the kind ends.
-			s.Log.Error(err, "Templates are not queued after a change of interpreter rules", "kind", kind)
-		}
-		for i := range objects {
-			if r := templates.RefOf(kind, &objects[i]); !s.IsSkipped(r) {
+		for _, object := range s.Templates.ListCached(ctx, kind) {
+			if r := templates.RefOf(kind, object); !s.IsSkipped(r) {
 				requests = append(requests, r.Request(policy.RulesChanged))
 			}
 		}

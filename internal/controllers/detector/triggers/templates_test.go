@@ -1,19 +1,15 @@
 package triggers
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/source"
+	"k8s.io/client-go/util/workqueue"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/controllers/detector/catalog"
 	"karmada.io/karmada/internal/controllers/detector/claims"
 	"karmada.io/karmada/internal/controllers/detector/detectortest"
@@ -24,8 +20,10 @@ import (
 )
 
 // newTemplates returns the source of templates with a catalog of policies.
-func newTemplates(policies ...policy.Object) *Templates {
+func newTemplates(t *testing.T, policies ...policy.Object) (*Templates, workqueue.TypedRateLimitingInterface[templates.Request]) {
+	queue := newQueue[templates.Request](t)
 	s := &Templates{
+		Manager: watches.NewManager(t.Context()), Queue: templates.NewQueue(),
 		Watched: kinds.NewWatched(), Catalog: catalog.New(), Claims: claims.NewIndex(), Writes: claims.NewWriteTracker(),
 		Waiting: waiting.NewTemplates(), Initial: waiting.NewInitial(), Log: logr.Discard(),
 		IsSkipped: func(r templates.Ref) bool { return r.Key.Namespace == "karmada-system" },
@@ -33,7 +31,8 @@ func newTemplates(policies ...policy.Object) *Templates {
 	for _, p := range policies {
 		s.Catalog.Put(p)
 	}
-	return s
+	s.Queue.Open(queue)
+	return s, queue
 }
 
 func TestTemplateQueueing(t *testing.T) {
@@ -66,15 +65,15 @@ func TestTemplateQueueing(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			queue := newQueue[templates.Request](t)
-			handle := newTemplates(lazy.DeepCopy(), detectortest.PropagationPolicy("p")).OnTemplates(deployments)
+			s, queue := newTemplates(t, lazy.DeepCopy(), detectortest.PropagationPolicy("p"))
+			handler := s.OnTemplates(deployments)
 			switch {
 			case tc.before == nil:
-				handle.Create(t.Context(), event.TypedCreateEvent[*unstructured.Unstructured]{Object: tc.after}, queue)
+				handler.OnAdd(tc.after, false)
 			case tc.after == nil:
-				handle.Delete(t.Context(), event.TypedDeleteEvent[*unstructured.Unstructured]{Object: tc.before}, queue)
+				handler.OnDelete(tc.before)
 			default:
-				handle.Update(t.Context(), event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: tc.before, ObjectNew: tc.after}, queue)
+				handler.OnUpdate(tc.before, tc.after)
 			}
 			if diff := cmp.Diff(tc.want, taken(queue)); diff != "" {
 				t.Errorf("queued (-want +got):\n%s", diff)
@@ -85,83 +84,39 @@ func TestTemplateQueueing(t *testing.T) {
 
 func TestDeletedTemplateIsForgotten(t *testing.T) {
 	p := detectortest.PropagationPolicy("p")
-	s, queue := newTemplates(p), newQueue[templates.Request](t)
+	s, _ := newTemplates(t, p)
 	claimed := deployment(1)
 	policy.ClaimOf(p).Apply(claimed)
-	handle := s.OnTemplates(deployments)
-	handle.Create(t.Context(), event.TypedCreateEvent[*unstructured.Unstructured]{Object: claimed}, queue)
+	handler := s.OnTemplates(deployments)
+	handler.OnAdd(claimed, false)
 	if !s.Claims.IsClaimed(webRef) {
 		t.Error("the claim of a new template is not in the index")
 	}
 	s.Writes.Expect(webRef, claimed, p)
-	handle.Delete(t.Context(), event.TypedDeleteEvent[*unstructured.Unstructured]{Object: claimed}, queue)
+	handler.OnDelete(claimed)
 	if s.Claims.IsClaimed(webRef) || s.Writes.Take(webRef, claimed) != nil {
 		t.Error("a deleted template is still recorded")
 	}
 }
 
-// refusingReader cannot watch a kind, and records the kinds whose watch ended.
-type refusingReader struct {
-	refused error
-	ended   []schema.GroupVersionKind
-}
-
-// Watch implements KindReader.
-func (r *refusingReader) Watch(context.Context, schema.GroupVersionKind) (cache.Informer, error) {
-	return nil, r.refused
-}
-
-// Unwatch implements KindReader.
-func (r *refusingReader) Unwatch(_ context.Context, kind schema.GroupVersionKind) error {
-	r.ended = append(r.ended, kind)
-	return nil
-}
-
-func TestWatchOfKind(t *testing.T) {
-	refusal := errors.New("refused")
-	tests := map[string]struct {
-		reader, source error
-	}{
-		"a kind that is watched":            {},
-		"a kind that the reader refuses":    {reader: refusal},
-		"a kind that no source can deliver": {source: refusal},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			s, wasWatched := newTemplates(), false
-			s.Reader = &refusingReader{refused: test.reader}
-			s.AddSource = func(source.TypedSource[templates.Request]) error {
-				wasWatched = s.Watched.Has(deployments)
-				return test.source
-			}
-			err := s.Watch(t.Context(), deployments)
-			succeeds := test.reader == nil && test.source == nil
-			if errors.Is(err, refusal) == succeeds || s.Watched.Has(deployments) != succeeds {
-				t.Errorf("error %v, watched: %v", err, s.Watched.Has(deployments))
-			}
-			if wasWatched != (test.reader == nil) {
-				t.Errorf("watched before the first object is queued: %v", wasWatched)
-			}
-		})
-	}
-}
-
 func TestUnwatchForgetsKind(t *testing.T) {
-	s, reader := newTemplates(), &refusingReader{}
-	s.Reader = reader
-	s.AddSource = func(source.TypedSource[templates.Request]) error { return nil }
-	if err := s.Watch(t.Context(), deployments); err != nil {
+	s, _ := newTemplates(t)
+	if err := s.Watch(deployments); err != nil {
 		t.Fatal(err)
+	}
+	query := watches.Query{Kind: deployments}
+	if _, isWatched := s.Manager.Find(watches.ControlPlane, query); !isWatched || !s.Watched.Has(deployments) {
+		t.Error("the kind is not watched")
 	}
 	claimed := deployment(1)
 	policy.ClaimOf(detectortest.PropagationPolicy("p")).Apply(claimed)
 	s.Claims.Update(webRef, claimed)
 	s.Waiting.Add(webRef, nil)
-	s.Unwatch(t.Context(), deployments)
+	s.Unwatch(deployments)
 	if s.Watched.Has(deployments) || s.Claims.IsClaimed(webRef) || len(s.Waiting.Matching(policy.Filter{Kind: deployments})) != 0 {
 		t.Error("the kind or its templates are still recorded")
 	}
-	if diff := cmp.Diff([]schema.GroupVersionKind{deployments}, reader.ended); diff != "" {
-		t.Errorf("informers that ended (-want +got):\n%s", diff)
+	if _, isWatched := s.Manager.Find(watches.ControlPlane, query); isWatched {
+		t.Error("the watch of the kind did not end")
 	}
 }

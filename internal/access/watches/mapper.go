@@ -1,4 +1,4 @@
-package member
+package watches
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// resettableMapper is a REST mapper that can be reset. It is needed because the REST mapper of the
+// Mapper is a REST mapper that can be reset. It is needed because the REST mapper of the
 // library stores each kind forever, even if the kind is removed or served as another resource.
-type resettableMapper struct {
+type Mapper struct {
 	config *rest.Config
 	http   *http.Client
 
@@ -21,13 +21,14 @@ type resettableMapper struct {
 	current meta.RESTMapper
 }
 
-func newResettableMapper(config *rest.Config, httpClient *http.Client) (*resettableMapper, error) {
-	m := &resettableMapper{config: config, http: httpClient}
-	return m, m.reset()
+// NewMapper returns a mapper that reads the kinds of an API server when they are needed.
+func NewMapper(config *rest.Config, httpClient *http.Client) (*Mapper, error) {
+	m := &Mapper{config: config, http: httpClient}
+	return m, m.Reset()
 }
 
-// reset drops all stored kinds, so that later calls look them up again.
-func (r *resettableMapper) reset() error {
+// Reset drops all stored kinds, so that later calls look them up again.
+func (r *Mapper) Reset() error {
 	empty, err := apiutil.NewDynamicRESTMapper(r.config, r.http)
 	if err != nil {
 		return fmt.Errorf("making REST mapper: %w", err)
@@ -38,43 +39,43 @@ func (r *resettableMapper) reset() error {
 	return nil
 }
 
-func (r *resettableMapper) currentMapper() meta.RESTMapper {
+func (r *Mapper) currentMapper() meta.RESTMapper {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.current
 }
 
 // KindFor implements meta.RESTMapper, as do the methods below.
-func (r *resettableMapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+func (r *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	return r.currentMapper().KindFor(resource)
 }
 
 // KindsFor returns all kinds of a resource.
-func (r *resettableMapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+func (r *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
 	return r.currentMapper().KindsFor(resource)
 }
 
 // ResourceFor returns the resource that matches a partial one.
-func (r *resettableMapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+func (r *Mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	return r.currentMapper().ResourceFor(input)
 }
 
 // ResourcesFor returns all resources that match a partial one.
-func (r *resettableMapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+func (r *Mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	return r.currentMapper().ResourcesFor(input)
 }
 
 // RESTMapping returns the resource of a kind.
-func (r *resettableMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func (r *Mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	return r.currentMapper().RESTMapping(kind, versions...)
 }
 
 // RESTMappings returns the resources of a kind in several versions.
-func (r *resettableMapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+func (r *Mapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
 	return r.currentMapper().RESTMappings(kind, versions...)
 }
 
 // ResourceSingularizer returns the singular of a resource's name.
-func (r *resettableMapper) ResourceSingularizer(resource string) (string, error) {
+func (r *Mapper) ResourceSingularizer(resource string) (string, error) {
 	return r.currentMapper().ResourceSingularizer(resource)
 }
