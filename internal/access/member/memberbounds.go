@@ -1,11 +1,7 @@
 package member
 
 import (
-	"context"
 	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"karmada.io/karmada/internal/access/member/bounds"
 )
@@ -19,14 +15,8 @@ func (m *Member) configureBounds(o Options) {
 	}
 }
 
-// ReadPage reads a page of a list with the client configuration of the member, and passes the page to
-// take. While a page exceeds the limits of the member, it requests a page with fewer objects. See
-// bounds.MemberBounds.
-func (m *Member) ReadPage(ctx context.Context, o *metav1.ListOptions,
-	list func(context.Context, metav1.ListOptions) (runtime.Object, error), take func(runtime.Object) error,
-) error {
-	return m.bounds.ReadPage(ctx, o, list, take)
-}
+// Bounds returns the limits for the data that the member sends.
+func (m *Member) Bounds() *bounds.MemberBounds { return m.bounds }
 
 // ExceededBounds returns the limits that the member exceeded recently.
 func (m *Member) ExceededBounds() []bounds.ExceededError { return m.bounds.Hits.Recent() }

@@ -36,6 +36,9 @@ func (l *limitedSink) EndList(err error) {
 
 // Apply passes on an event that is admitted.
 func (l *limitedSink) Apply(event watch.Event) error {
+	if event.Type == watch.Bookmark {
+		return l.Sink.Apply(event)
+	}
 	event, isAdmitted, err := l.limit.AdmitEvent(event)
 	if err != nil || !isAdmitted {
 		return err

@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 func (l *Loop) list(ctx context.Context) error {
 	l.Sink.BeginList()
 	version, err := l.readPages(ctx)
-	if errors.Is(err, errInconsistent) {
+	if errors.Is(err, ErrInconsistent) {
 		l.Sink.EndList(nil)
 	} else {
 		l.Sink.EndList(err)
@@ -32,11 +33,11 @@ func (l *Loop) list(ctx context.Context) error {
 // be one response of any size.
 //
 // If the API server compacts its history between two pages, the list continues with newer objects, and
-// readPages returns errInconsistent at the end. Such a list is still useful, because a slow API server
+// readPages returns ErrInconsistent at the end. Such a list is still useful, because a slow API server
 // might never return a consistent one, and because an object that it does not contain was deleted.
 func (l *Loop) readPages(ctx context.Context) (version string, err error) {
-	size := int64(pageSize)
-	if l.source.Bounds != nil {
+	size := cmp.Or(l.source.PageSize, pageSize)
+	if l.source.PageSize == 0 && l.source.Bounds != nil {
 		size = l.source.Bounds.Limits.PageSize
 	}
 	options := metav1.ListOptions{Limit: size}
@@ -74,15 +75,15 @@ func (l *Loop) readPages(ctx context.Context) (version string, err error) {
 	case version == "":
 		return "", errNoVersion
 	case expirations > 0:
-		return "", errInconsistent
+		return "", ErrInconsistent
 	}
 	return version, nil
 }
 
-var (
-	errNoVersion    = errors.New("the list has no resource version")
-	errInconsistent = errors.New("the API server compacted its history during the list, so the objects may be outdated and are listed again")
-)
+var errNoVersion = errors.New("the list has no resource version")
+
+// ErrInconsistent reports that the objects of a list belong to different resource versions.
+var ErrInconsistent = errors.New("the API server compacted its history during the list, so the objects may be outdated and are listed again")
 
 // inconsistentContinue returns the token that continues a list after its history was compacted. It
 // returns "" for other errors, and if the API server offers no such token.

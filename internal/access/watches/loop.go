@@ -44,6 +44,9 @@ type Source struct {
 	WatchEvents func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	// Bounds limits the responses. nil sets no limits.
 	Bounds *bounds.MemberBounds
+	// PageSize is the number of objects that are requested for one page of a list. The default is that
+	// of Bounds, or 250.
+	PageSize int64
 }
 
 // Client is a typed or dynamic client for one kind. L is the type of its lists.
@@ -77,7 +80,8 @@ type Sink interface {
 	// EndList is called after the last page of the list. If err is not nil, the list failed and its
 	// objects must be dropped. Objects that a complete list does not contain were deleted.
 	EndList(err error)
-	// Apply is called for each event after the list. The event type is Added, Modified or Deleted.
+	// Apply is called for each event after the list. The event type is Added, Modified, Deleted or
+	// Bookmark. The object of a Bookmark contains only a resource version.
 	Apply(event watch.Event) error
 }
 
@@ -274,10 +278,8 @@ func (l *Loop) apply(event watch.Event) error {
 	if event.Type == watch.Error || err != nil {
 		return apierrors.FromObject(event.Object)
 	}
-	if event.Type != watch.Bookmark {
-		if err := l.Sink.Apply(event); err != nil {
-			return &sinkError{err}
-		}
+	if err := l.Sink.Apply(event); err != nil {
+		return &sinkError{err}
 	}
 	l.version = object.GetResourceVersion()
 	return nil

@@ -54,6 +54,9 @@ func (r *Reduced[T]) EndList(err error) {
 
 // Apply stores a changed object, or removes a deleted one.
 func (r *Reduced[T]) Apply(event watch.Event) error {
+	if event.Type == watch.Bookmark {
+		return nil
+	}
 	reduced, err := r.Reduce(event.Object)
 	if err != nil {
 		return err

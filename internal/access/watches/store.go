@@ -162,6 +162,9 @@ func isSame(a, b *unstructured.Unstructured) bool {
 
 // Apply implements Sink. It applies one event of the watch.
 func (s *store) Apply(event watch.Event) error {
+	if event.Type == watch.Bookmark {
+		return nil
+	}
 	object, key, err := s.convert(event.Object)
 	if err != nil {
 		return err

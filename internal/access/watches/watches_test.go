@@ -236,6 +236,27 @@ func TestUnknownKind(t *testing.T) {
 	})
 }
 
+func TestBackoff(t *testing.T) {
+	tests := map[string]struct {
+		err      error
+		failures int
+		longest  time.Duration
+	}{
+		"the first failure":         {errors.New("connection refused"), 1, minBackoff},
+		"the third failure":         {errors.New("connection refused"), 3, 4 * minBackoff},
+		"a server that is down":     {errors.New("connection refused"), 1000, maxBackoff},
+		"a kind that is not served": {&meta.NoKindMatchError{}, 1000, maxBackoff},
+		"a list beyond a limit":     {fmt.Errorf("listing: %w", &bounds.ExceededError{}), 1000, maxBoundBackoff},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := backoff(test.err, test.failures); got > test.longest || got < test.longest*3/4-1 {
+				t.Errorf("the delay is %s, want about %s", got, test.longest)
+			}
+		})
+	}
+}
+
 func TestSubscriptionsShareAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -13,23 +13,17 @@ import (
 	"karmada.io/karmada/internal/domain/registries"
 )
 
-// concurrentLists is the number of lists of one cluster that are read at the same time.
-const concurrentLists = 4
-
 // clusterWatches are the watches of one cluster.
 type clusterWatches struct {
-	parent    *watches
-	listSlots chan struct{}
+	parent *evaluator
 	// cluster and selection are the inputs of the last evaluation.
 	cluster   *clusterv1alpha1.Cluster
 	selection registries.Selection
 	sources   map[schema.GroupVersionKind]*sourceWatch
 }
 
-func newClusterWatches(parent *watches) *clusterWatches {
-	return &clusterWatches{
-		parent: parent, listSlots: make(chan struct{}, concurrentLists), sources: map[schema.GroupVersionKind]*sourceWatch{},
-	}
+func newClusterWatches(parent *evaluator) *clusterWatches {
+	return &clusterWatches{parent: parent, sources: map[schema.GroupVersionKind]*sourceWatch{}}
 }
 
 // apply starts and stops watches according to a selection.
@@ -81,10 +75,8 @@ func (c *clusterWatches) isRetryUseful(cluster *clusterv1alpha1.Cluster, selecti
 
 // addSource adds the watch of a kind, without starting it.
 func (c *clusterWatches) addSource(cluster *clusterv1alpha1.Cluster, kind registries.Kind) *sourceWatch {
-	added := &sourceWatch{
-		cache: c.parent.cache, kind: kind.GroupVersionKind, retry: make(chan struct{}, 1), listSlots: c.listSlots,
-		cluster: cluster, namespaces: kind.Namespaces, registries: kind.Registries, problemSince: c.parent.cache.options.Now(),
-	}
+	added := newSourceWatch(c.parent.cache, kind.GroupVersionKind, cluster)
+	added.namespaces, added.registries = kind.Namespaces, kind.Registries
 	if kind.Resource != "" {
 		// The list of APIs does not contain the scope. The watch corrects the scope.
 		source := Source{Cluster: cluster.Name, Kind: kind.GroupVersionKind, Resource: kind.Resource, Namespaced: added.guessNamespaced()}
@@ -123,7 +115,7 @@ func (s *sourceWatch) guessNamespaced() bool {
 
 // guessResource returns the resource of a built-in kind, the resource of another kind in any cluster, or the
 // usual plural of the kind.
-func (w *watches) guessResource(kind schema.GroupVersionKind) string {
+func (w *evaluator) guessResource(kind schema.GroupVersionKind) string {
 	found, _ := builtInResource(kind)
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		found = cmp.Or(found, registries.ResourceOf(w.clusters[name].cluster, kind))

@@ -32,7 +32,7 @@ type Cache struct {
 	evaluate  sync.Once
 	// states is notified after the state of a source or the selection of a cluster changed.
 	states  signal
-	watches *watches
+	watches *evaluator
 	budget  *budget
 
 	mu         sync.RWMutex
@@ -53,7 +53,7 @@ func New(options Options) (*Cache, error) {
 		options: options, encoding: shared, budget: newBudget(options), evaluated: make(chan struct{}), changed: make(chan struct{}),
 		kinds: map[schema.GroupVersionKind]*Kind{}, byResource: map[schema.GroupVersionResource]*Kind{},
 	}
-	c.watches = newWatches(c)
+	c.watches = newEvaluator(c)
 	return c, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/loop"
 )
 
@@ -24,11 +25,6 @@ const (
 	DefaultLogBytes         = 16 << 20
 	DefaultPageSize         = 200
 )
-
-// maxNotServedDelay is the longest delay until a kind that a cluster does not serve, or that exceeds a
-// limit, is requested again. It is long, because the list of APIs of the Cluster announces the kind, and
-// because a list up to a limit is expensive.
-const maxNotServedDelay = 1000 * time.Second
 
 // Members opens connections to members. *member.Clusters implements it.
 type Members interface {
@@ -103,6 +99,9 @@ func (b *boundError) Error() string {
 	}
 	return fmt.Sprintf("the member sends more than the limit of %d %s: these objects are not cached", b.limit, b.what)
 }
+
+// Unwrap makes the error match a *bounds.ExceededError, so that the list is rarely repeated.
+func (b *boundError) Unwrap() error { return &bounds.ExceededError{Detail: b.what} }
 
 // checkLimits returns an error if the objects of a source exceed the limits.
 func (o Options) checkLimits(objects int, bytes int64) error {

@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/domain/registries"
 )
 
-// watches decides which sources are watched. Its evaluation runs in one goroutine.
-type watches struct {
+// evaluator decides which sources are watched. Its evaluation runs in one goroutine.
+type evaluator struct {
 	cache       *Cache
 	connections *connections
 	group       sync.WaitGroup
@@ -45,8 +45,8 @@ type watches struct {
 	clusters   map[string]*clusterWatches
 }
 
-func newWatches(c *Cache) *watches {
-	return &watches{
+func newEvaluator(c *Cache) *evaluator {
+	return &evaluator{
 		cache: c, connections: &connections{members: c.options.Members, open: map[string]*connection{}, closing: map[string]chan struct{}{}}, dirty: make(chan struct{}, 1),
 		pageSlots:     make(chan struct{}, concurrentPages),
 		dirtyClusters: map[string]bool{}, dirtyRegistries: map[string]bool{}, pending: map[string]bool{},
@@ -60,7 +60,7 @@ func (c *Cache) NotifyCluster(name string) { c.watches.notify(c.watches.dirtyClu
 // NotifyRegistry tells Run that a ResourceRegistry was created, changed or deleted. It returns at once.
 func (c *Cache) NotifyRegistry(name string) { c.watches.notify(c.watches.dirtyRegistries, name) }
 
-func (w *watches) notify(names map[string]bool, name string) {
+func (w *evaluator) notify(names map[string]bool, name string) {
 	w.dirtyMu.Lock()
 	names[name] = true
 	w.dirtyMu.Unlock()
@@ -71,7 +71,7 @@ func (w *watches) notify(names map[string]bool, name string) {
 }
 
 // take returns the changed names and forgets them.
-func (w *watches) take(names map[string]bool) []string {
+func (w *evaluator) take(names map[string]bool) []string {
 	w.dirtyMu.Lock()
 	defer w.dirtyMu.Unlock()
 	taken := slices.Sorted(maps.Keys(names))
@@ -117,7 +117,7 @@ func waitFor(ctx context.Context, limit time.Duration) {
 }
 
 // markAll marks all registries and clusters as changed. It returns false if they cannot be read.
-func (w *watches) markAll(ctx context.Context) bool {
+func (w *evaluator) markAll(ctx context.Context) bool {
 	stored, clusters := &searchv1alpha1.ResourceRegistryList{}, &clusterv1alpha1.ClusterList{}
 	if err := errors.Join(w.cache.options.Karmada.List(ctx, stored), w.cache.options.Karmada.List(ctx, clusters)); err != nil {
 		klog.FromContext(ctx).Error(err, "Reading Clusters and ResourceRegistries, is retried")
@@ -135,7 +135,7 @@ func (w *watches) markAll(ctx context.Context) bool {
 }
 
 // evaluate starts and stops watches after changes.
-func (w *watches) evaluate(ctx context.Context) {
+func (w *evaluator) evaluate(ctx context.Context) {
 	for _, name := range w.take(w.dirtyRegistries) {
 		err := w.evaluateRegistry(ctx, name)
 		if w.recordPending("registry "+name, err); err != nil {
@@ -172,7 +172,7 @@ func (w *watches) evaluate(ctx context.Context) {
 
 // recordPending records whether an object waits for its evaluation after an error. Until every object
 // was evaluated once, a source that is not selected may still be needed.
-func (w *watches) recordPending(object string, err error) {
+func (w *evaluator) recordPending(object string, err error) {
 	if err == nil {
 		delete(w.pending, object)
 		return
@@ -181,7 +181,7 @@ func (w *watches) recordPending(object string, err error) {
 }
 
 // retryLater evaluates an object again that could not be read.
-func (w *watches) retryLater(ctx context.Context, err error, names map[string]bool, name string) {
+func (w *evaluator) retryLater(ctx context.Context, err error, names map[string]bool, name string) {
 	klog.FromContext(ctx).Error(err, "Evaluating what is cached, is retried")
 	w.group.Go(func() {
 		waitFor(ctx, w.cache.options.Retry.Max/10)
@@ -190,7 +190,7 @@ func (w *watches) retryLater(ctx context.Context, err error, names map[string]bo
 }
 
 // evaluateRegistry reads a registry, and marks the clusters that its old or new state selects.
-func (w *watches) evaluateRegistry(ctx context.Context, name string) error {
+func (w *evaluator) evaluateRegistry(ctx context.Context, name string) error {
 	stored := &searchv1alpha1.ResourceRegistry{}
 	err := w.cache.options.Karmada.Get(ctx, types.NamespacedName{Name: name}, stored)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -222,7 +222,7 @@ func (w *watches) evaluateRegistry(ctx context.Context, name string) error {
 }
 
 // evaluateCluster reads a cluster, and changes its watches.
-func (w *watches) evaluateCluster(ctx context.Context, name string) error {
+func (w *evaluator) evaluateCluster(ctx context.Context, name string) error {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := w.cache.options.Karmada.Get(ctx, types.NamespacedName{Name: name}, cluster)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -253,7 +253,7 @@ func (w *watches) evaluateCluster(ctx context.Context, name string) error {
 
 // removeCluster ends all watches of a cluster that is gone, and removes its objects. If a new cluster
 // with the same name is there already, the first use of its connection closes the old one.
-func (w *watches) removeCluster(name string) {
+func (w *evaluator) removeCluster(name string) {
 	known := w.clusters[name]
 	if known == nil {
 		return
@@ -266,7 +266,7 @@ func (w *watches) removeCluster(name string) {
 }
 
 // sortedRegistries returns all registries. Only the goroutine of the evaluation calls it.
-func (w *watches) sortedRegistries() []*registries.Registry {
+func (w *evaluator) sortedRegistries() []*registries.Registry {
 	all := make([]*registries.Registry, 0, len(w.registries))
 	for _, name := range slices.Sorted(maps.Keys(w.registries)) {
 		all = append(all, w.registries[name])

@@ -413,7 +413,7 @@ func TestLimitsOfHostileMembers(t *testing.T) {
 		reason string
 	}{
 		"endless list":            {hostiletest.EndlessList(), "bound"},
-		"endless pages":           {hostiletest.EndlessPages(), "limit of 500 objects"},
+		"endless pages":           {hostiletest.EndlessPages(), "few objects (bound pages)"},
 		"huge list":               {hostiletest.HugeList(), "bound"},
 		"compressed bomb":         {hostiletest.GzipBomb(), "bound"},
 		"objects of another kind": {hostiletest.WrongKind(), "something else"},
