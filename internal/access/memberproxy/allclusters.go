@@ -4,18 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/fanout"
+	"karmada.io/karmada/internal/domain/conditions"
 )
+
+// listStyle says how the objects in a list of all clusters name their clusters.
+var listStyle = fanout.Style{Annotation: clusterv1alpha1.QueryFromClusterAnnotation}
+
+// heldBytes is the size up to which a list of all clusters is written at once.
+const heldBytes = 1 << 20
 
 // allClustersHandler serves one request that is sent to all clusters.
 type allClustersHandler struct {
@@ -25,31 +37,30 @@ type allClustersHandler struct {
 	responder rest.Responder
 }
 
-func (e *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	path := "/" + strings.Trim(e.path, "/")
-	info, err := requestInfoFactory.NewRequestInfo(&http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}})
+func (h *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	info, err := fanout.ParseRequest(req, "/"+strings.Trim(h.path, "/"))
 	switch {
 	case err != nil:
-		e.responder.Error(apierrors.NewBadRequest(fmt.Sprintf("parsing path %q: %v", path, err)))
 	case !info.IsResourceRequest:
-		if !redirectToSlash(strings.TrimSuffix(e.path, "/")+trailingSlash(req.URL), w, req) {
-			e.proxy.karmada.forward(w, req, e.path, e.caller, e.responder)
+		if !redirectToSlash(strings.TrimSuffix(h.path, "/")+trailingSlash(req.URL), w, req) {
+			h.proxy.karmada.forward(w, req, h.path, h.caller, h.responder)
 		}
 	case info.Verb == "list":
-		// Check this case before the name: a field selector may set the name, but the request is
-		// still a list.
-		e.list(w, req, info)
+		// Check this case before the name: a field selector may set the name, but the request is still a list.
+		err = h.list(w, req, info)
 	case info.Name != "" && info.Verb != "watch":
-		e.forwardToHolder(w, req, info)
+		err = h.forwardToHolder(w, req, info)
 	default:
-		e.responder.Error(apierrors.NewMethodNotSupported(groupResource(info), info.Verb))
+		err = apierrors.NewMethodNotSupported(fanout.GroupResource(info), info.Verb)
+	}
+	if err != nil {
+		h.responder.Error(err)
 	}
 }
 
-// list concatenates the lists of all clusters. It rejects a continue token and a resourceVersion
-// other than 0, because both are valid in one cluster only. The resourceVersion 0 means any
-// version.
-func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) {
+// list merges the lists of all clusters. It ignores a continue token and a resourceVersion other than 0,
+// because both are valid in one cluster only. The resourceVersion 0 means any version.
+func (h *allClustersHandler) list(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) error {
 	query := req.URL.Query()
 	query.Del("limit")
 	query.Del("continue")
@@ -57,78 +68,250 @@ func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request, info
 		query.Del("resourceVersion")
 		query.Del("resourceVersionMatch")
 	}
-	responses, err := e.fanOut(req.Context(), fanoutRequest{
-		path: e.path, query: query, accept: jsonMediaTypes(req.Header.Values("Accept")), maxBytes: e.proxy.memory.member, timeout: e.proxy.timeouts.list, keepBody: true,
+	format, _ := fanout.NegotiateFormat(req.Header.Values("Accept")) // the default is JSON
+	responses, err := h.fanOut(req.Context(), info, h.proxy.memory.member, h.proxy.timeouts.list, Request{
+		Path: h.path, Query: query, Header: http.Header{"Accept": {format.Accept}},
 	})
 	if err != nil {
-		e.responder.Error(err)
-		return
+		return err
 	}
 	defer discardAll(responses)
-	markUnknown(responses, info)
-	merged, header, err := mergeResponses(req.Context(), responses)
-	addWarnings(w, responses)
-	switch {
-	case err != nil:
-		e.responder.Error(memoryExhausted(e.proxy.memory.all))
-		return
-	case header == nil && len(unknownClusters(responses)) > 0:
-		e.responder.Error(newUnknownListError(info, responses))
-		return
-	case header == nil:
-		e.responder.Error(newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "not found"))
-		return
+	pages := parsePages(responses)
+	unknown := warningsOf(responses)
+	if len(pages) == 0 {
+		unknown.WriteTo(w.Header())
+		return newNoListError(info, unknown)
 	}
-	for _, name := range append(hopHeaders, "Content-Length", "Content-Encoding", "Warning") {
-		header.Del(name)
+	// Limit the time, because a client that does not read would occupy memory that other requests need.
+	connection := http.NewResponseController(w)
+	_ = connection.SetWriteDeadline(time.Now().Add(h.proxy.timeouts.clientRead))
+	out := &fanout.ListWriter{Style: listStyle, Response: w, Warnings: unknown, HeldBytes: heldBytes}
+	for _, page := range pages {
+		if _, err := out.WritePage(page, nil); err != nil {
+			return out.Abort(err)
+		}
 	}
-	maps.Copy(w.Header(), header)
-	// Limit the time, because a client that does not read would occupy memory that other requests
-	// need.
-	controller := http.NewResponseController(w)
-	_ = controller.SetWriteDeadline(time.Now().Add(e.proxy.timeouts.clientRead))
-	w.WriteHeader(http.StatusOK)
-	if merged.writeTo(w) == nil {
-		_ = controller.SetWriteDeadline(time.Time{})
+	// The list is complete, so it has no continue token.
+	if err := out.Abort(out.Finish(pages[0].ResourceVersion, "")); err != nil {
+		return err
 	}
+	_ = connection.SetWriteDeadline(time.Time{})
+	return nil
 }
 
-// mergeResponses merges the responses to one list, and returns the list with the header of the
-// first response. If a response cannot be merged, its error is set. The header is nil if there is
-// no list.
-func mergeResponses(ctx context.Context, responses []clusterResponse) (*mergedList, http.Header, error) {
-	var merged mergedList
-	var header http.Header
+// parsePages parses the lists in the responses. A response that cannot be merged gets an error.
+func parsePages(responses []clusterResponse) (pages []*fanout.Page) {
 	for i := range responses {
-		response := &responses[i]
-		if response.err != nil || response.code != http.StatusOK {
+		r := &responses[i]
+		if r.err != nil || r.code != http.StatusOK {
 			continue
 		}
-		response.err = merged.add(response.cluster, response.body, func(n int64) error { return response.memory.reserve(ctx, n) })
-		response.body = nil
-		switch {
-		case errors.Is(response.err, errMemoryExhausted):
-			return nil, nil, errMemoryExhausted
-		case response.err != nil:
-			response.discard()
-		case header == nil:
-			header = response.header
+		page, err := listStyle.ParsePage(r.cluster, r.body)
+		if err == nil && len(pages) > 0 && page.IsTable() != pages[0].IsTable() {
+			err = fanout.ErrMixedFormats
 		}
+		if err != nil {
+			r.discard()
+			r.err = fmt.Errorf("reading its list: %w", err)
+			continue
+		}
+		pages = append(pages, page)
 	}
-	return &merged, header, nil
+	return pages
 }
 
-// jsonMediaTypes returns the media types of an Accept header that request lists which can be
-// merged.
-func jsonMediaTypes(accept []string) string {
-	var kept []string
-	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
-		if part = strings.TrimSpace(part); strings.HasPrefix(part, "application/json") {
-			kept = append(kept, part)
+// newNoListError returns the error for a list that no cluster returned. unknown are the warnings of the
+// clusters that may have objects.
+func newNoListError(info *genericrequest.RequestInfo, unknown fanout.Warnings) error {
+	clusters := unknown.Clusters()
+	if len(clusters) == 0 {
+		return fanout.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "not found")
+	}
+	return fanout.NewUnavailableError(
+		"cannot list %s: no cluster returns a list, and it is unknown whether clusters [%s] have objects: %s: to address one cluster, use %s, or karmadactl with --cluster",
+		fanout.GroupResource(info), conditions.LimitMessage(strings.Join(clusters, ", ")), unknown[clusters[0]], fanout.OneClusterPath)
+}
+
+// forwardToHolder forwards a request to the only cluster that has the object. A write needs the response of
+// every cluster, because a cluster that does not respond may have the object, too.
+func (h *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) error {
+	// The request has no subresource, because reading a subresource can have side effects.
+	responses, err := h.fanOut(req.Context(), info, h.proxy.memory.lookup, h.proxy.timeouts.lookup, Request{
+		Path: fanout.ResourcePath(info, fanout.ObjectNamespace(info), info.Name), Header: http.Header{"Accept": {fanout.JSON}},
+	})
+	if err != nil {
+		return err
+	}
+	var found *Client
+	var object *metav1.PartialObjectMetadata
+	var holders []string
+	for i := range responses {
+		r := &responses[i]
+		if r.err == nil && r.code == http.StatusOK {
+			var returned *metav1.PartialObjectMetadata
+			if returned, r.err = fanout.ParseRequestedObject(info, r.body); r.err == nil {
+				found, object, holders = r.client, returned, append(holders, r.cluster)
+			}
 		}
 	}
-	if len(kept) == 0 {
-		return "application/json"
+	discardAll(responses)
+	isRead, unknown := fanout.IsRead(req, info), warningsOf(responses)
+	switch clusters := unknown.Clusters(); {
+	case len(holders) > 1:
+		return fanout.NewStatusError(http.StatusConflict, metav1.StatusReasonConflict,
+			"conflict resource, exist in more than one cluster: %s", strings.Join(holders, ","))
+	case len(clusters) > 0 && (found == nil || !isRead):
+		return fanout.NewUnknownObjectError(info, clusters, unknown[clusters[0]])
+	case found == nil:
+		return fanout.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "resource not found or don't have permission to get it")
 	}
-	return strings.Join(kept, ",")
+	if !isRead {
+		if err := h.proxy.checkDelivery(req.Context(), info, holders[0], object); err != nil {
+			return err
+		}
+	}
+	unknown.WriteTo(w.Header())
+	found.Handler(h.path, h.responder).ServeHTTP(w, req)
+	return nil
+}
+
+// clusterResponse is the response of one cluster.
+type clusterResponse struct {
+	cluster string
+	client  *Client
+	code    int
+	body    []byte
+	// memory is the memory reservation for the body.
+	memory *memoryReservation
+	// err means that it is unknown what the cluster has.
+	err error
+}
+
+// discard deletes the body and releases its memory.
+func (c *clusterResponse) discard() {
+	c.body = nil
+	c.memory.release()
+}
+
+func discardAll(responses []clusterResponse) {
+	for i := range responses {
+		responses[i].discard()
+	}
+}
+
+// warningsOf returns the warnings for the clusters of which it is unknown what they have.
+func warningsOf(responses []clusterResponse) fanout.Warnings {
+	unknown := fanout.Warnings{}
+	for _, r := range responses {
+		var status apierrors.APIStatus
+		switch {
+		case errors.As(r.err, &status):
+			unknown.Add(r.cluster, status.Status().Message) // it names the cluster
+		case r.err != nil:
+			unknown.Add(r.cluster, fmt.Sprintf("cluster %q is omitted: %v", r.cluster, r.err))
+		}
+	}
+	return unknown
+}
+
+// fanOut sends a GET request to every cluster and returns the responses, sorted by cluster name. It returns
+// an error only if the clusters cannot be listed, or if the memory for responses is exhausted. The caller
+// must discard all responses. maxBytes and timeout limit each response, including its body.
+func (h *allClustersHandler) fanOut(
+	ctx context.Context, info *genericrequest.RequestInfo, maxBytes int64, timeout time.Duration, request Request,
+) ([]clusterResponse, error) {
+	clusters, err := h.proxy.sources.Clusters(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing clusters: %w", err)
+	}
+	slices.SortFunc(clusters, func(a, b clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	request.Method, request.Idle = http.MethodGet, h.proxy.timeouts.lookup
+	responses := make([]clusterResponse, len(clusters))
+	var remaining atomic.Int64
+	remaining.Store(h.proxy.memory.request)
+	fanout.InParallel(len(clusters), func(i int) {
+		r := &responses[i]
+		r.cluster = clusters[i].Name
+		r.memory = &memoryReservation{cluster: r.cluster, limits: h.proxy.memory, limit: maxBytes, request: &remaining, all: h.proxy.responseMemory}
+		if r.err = h.sendTo(ctx, &clusters[i], timeout, request, r); r.err == nil {
+			r.err = checkResponse(&clusters[i], info, r)
+		}
+		if r.err != nil {
+			r.discard()
+		}
+		if errors.Is(r.err, errMemoryExhausted) {
+			cancel(errMemoryExhausted)
+		}
+	})
+	if errors.Is(context.Cause(ctx), errMemoryExhausted) {
+		discardAll(responses)
+		return nil, memoryExhausted(h.proxy.memory.all)
+	}
+	return responses, nil
+}
+
+// sendTo sends the request to one cluster and reads its response. The timeout applies to the whole response,
+// because a member that sends a byte from time to time never exceeds the idle timeout.
+func (h *allClustersHandler) sendTo(
+	ctx context.Context, cluster *clusterv1alpha1.Cluster, timeout time.Duration, request Request, into *clusterResponse,
+) (err error) {
+	ctx, stop := context.WithTimeoutCause(ctx, timeout, slowError{timeout})
+	defer stop()
+	if into.client, err = h.proxy.Client(ctx, cluster, h.caller); err != nil {
+		return err
+	}
+	into.memory.member = into.client.member.responseMemory
+	resp, err := into.client.Do(ctx, request)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	into.code = resp.StatusCode
+	body := io.Reader(resp.Body)
+	if into.code != http.StatusOK {
+		body = io.LimitReader(body, maxErrorBody)
+	}
+	reader := &reservingReader{Reader: body, ctx: ctx, reservation: into.memory}
+	into.body, err = io.ReadAll(reader)
+	switch {
+	case reader.err != nil:
+		return reader.err
+	case err != nil && errors.As(context.Cause(ctx), &slowError{}):
+		return explainError(ctx, cluster, request.Idle, err)
+	case err != nil:
+		return fmt.Errorf("reading its response: %w", err)
+	}
+	return nil
+}
+
+// checkResponse returns an error for an error response that does not prove that the caller finds nothing in
+// the cluster.
+//
+// A group version that status.apiEnablements does not list is not served only if the list is complete. The
+// list is empty or partial while the discovery of the cluster fails, as behind a gateway that returns 404.
+func checkResponse(cluster *clusterv1alpha1.Cluster, info *genericrequest.RequestInfo, r *clusterResponse) error {
+	switch {
+	case r.code == http.StatusOK, fanout.IsStatusAbout(info, r.code, r.body), r.code == http.StatusNotFound && !mayServe(cluster, info):
+		return nil
+	case r.code == http.StatusForbidden, r.code == http.StatusNotFound, r.code == http.StatusMethodNotAllowed:
+		return fmt.Errorf("its response with code %d is not that of an API server about the request", r.code)
+	}
+	status := fmt.Sprintf("%d %s", r.code, http.StatusText(r.code))
+	if message := fanout.StatusMessage(r.body); message != "" {
+		status += ": " + message
+	}
+	return fmt.Errorf("it returns %s", status)
+}
+
+// mayServe reports whether a cluster may serve the requested resource.
+func mayServe(cluster *clusterv1alpha1.Cluster, info *genericrequest.RequestInfo) bool {
+	version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}.String()
+	for _, api := range cluster.Status.APIEnablements {
+		if api.GroupVersion == version {
+			return slices.ContainsFunc(api.Resources, func(served clusterv1alpha1.APIResource) bool { return served.Name == info.Resource })
+		}
+	}
+	return !conditions.HasStatus(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionCompleteAPIEnablements, metav1.ConditionTrue)
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/memberproxy"
 )
 
 // podServer serves a member with the given Pods in the namespace a.
@@ -236,16 +235,4 @@ func TestNonResourcePathsAreServedByKarmada(t *testing.T) {
 	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/everywhere", "")); got.code != http.StatusMovedPermanently {
 		t.Errorf("an empty path: got %v", got)
 	}
-}
-
-func FuzzMergeLists(f *testing.F) {
-	f.Add([]byte(`{"kind":"PodList","items":[{"metadata":{"name":"a"}}]}`), []byte(`{"items":null}`))
-	f.Add([]byte(`{"kind":"Table","rows":[{"object":null}]}`), []byte(`{"items":[1]}`))
-	f.Add([]byte(`{"metadata":[],"items":[{"metadata":{"annotations":{"a":"b"}}}]}`), []byte(`[]`))
-	f.Fuzz(func(t *testing.T, one, two []byte) {
-		merged, ok := memberproxy.MergeLists(one, two)
-		if ok && !json.Valid(merged) {
-			t.Fatalf("the merge of %q and %q is %q", one, two, merged)
-		}
-	})
 }

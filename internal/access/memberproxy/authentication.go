@@ -2,88 +2,88 @@ package memberproxy
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/fanout"
+	"karmada.io/karmada/internal/domain/impersonation"
 )
 
 // maxErrorBody limits the part of an error response that is read.
 const maxErrorBody = 64 << 10
 
 // sendAuthenticated sends a request with the identity of the caller. If the member rejects the
-// token of the impersonator, sendAuthenticated reads the token again without a cache.
-func (m *memberClient) sendAuthenticated(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
-	resp, err := transport.RoundTrip(m.withIdentity(req, m.token))
+// impersonator's token, sendAuthenticated reads the token again without a cache. A member that rejects the
+// token did not execute the request, so the request can be sent again unless its body is consumed.
+func (c *call) sendAuthenticated(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
+	resp, err := transport.RoundTrip(c.withIdentity(req, c.token))
 	if err != nil {
 		return nil, err
 	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		token, err := c.freshToken(req.Context())
+		if err == nil && token != c.token && req.Body != nil && req.Body != http.NoBody {
+			err = fanout.WithRetryAfter(fanout.NewUnavailableError(
+				"the token for cluster %q was renewed during the request: try again", c.cluster.Name))
+		}
+		if err != nil {
+			_ = resp.Body.Close()
+			return nil, err
+		}
+		if token != c.token {
+			_ = resp.Body.Close()
+			if resp, err = transport.RoundTrip(c.withIdentity(req, token)); err != nil {
+				return nil, err
+			}
+		}
+	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		return m.handleUnauthorized(transport, req, resp, info)
+		return c.explainUnauthorized(resp)
 	case http.StatusForbidden:
-		return m.explainForbidden(resp)
+		return c.explainForbidden(resp)
 	}
 	return resp, nil
 }
 
-// withIdentity returns a copy of the request with the token and the impersonation headers. Headers that
-// the member must not receive, and trailers, are removed.
-func (m *memberClient) withIdentity(req *http.Request, token string) *http.Request {
+// withIdentity returns a copy of the request with the token and the impersonation headers, and without
+// trailers and headers that the member must not receive.
+func (c *call) withIdentity(req *http.Request, token string) *http.Request {
 	signed := req.Clone(req.Context())
 	filterRequestHeader(signed.Header)
 	signed.Trailer = nil
 	signed.Header.Set("Authorization", "Bearer "+token)
-	impersonate(signed.Header, m.caller)
+	impersonate(signed.Header, c.caller)
 	return signed
 }
 
-// handleUnauthorized handles the response of a member that rejects the token. The member did not
-// execute the request, so the request can be sent again unless its body is consumed.
-func (m *memberClient) handleUnauthorized(transport http.RoundTripper, req *http.Request, resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
-	token, err := m.freshToken(req.Context())
-	if err != nil {
-		_ = resp.Body.Close()
-		return nil, err
-	}
-	if token == m.token {
-		return m.rejectedToken(resp, info)
-	}
-	_ = resp.Body.Close()
-	if req.Body != nil && req.Body != http.NoBody {
-		return nil, withRetryAfter(newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
-			"the token for cluster %q was renewed during the request: try again", m.cluster.Name))
-	}
-	if resp, err = transport.RoundTrip(m.withIdentity(req, token)); err != nil {
-		return nil, err
-	}
-	switch resp.StatusCode {
-	case http.StatusUnauthorized:
-		return m.rejectedToken(resp, info)
-	case http.StatusForbidden:
-		return m.explainForbidden(resp)
-	}
-	return resp, nil
-}
-
-// rejectedToken returns the response or error for a member that rejects the current token. If the
-// request is for a proxy subresource in the member, the response may come from an application that
-// requires a login.
-func (m *memberClient) rejectedToken(resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
-	if info.Subresource == "proxy" {
+// explainUnauthorized returns an error with a remedy for a member that rejects the current token. It
+// returns the original response if the request is for a proxy subresource in the member, because the
+// response may come from an application that requires a login.
+func (c *call) explainUnauthorized(resp *http.Response) (*http.Response, error) {
+	if c.info.Subresource == "proxy" {
 		return resp, nil
 	}
 	_ = resp.Body.Close()
-	ref, remedy := m.cluster.Spec.ImpersonatorSecretRef, "join the cluster again"
-	if m.cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+	ref, remedy := c.cluster.Spec.ImpersonatorSecretRef, "join the cluster again"
+	if c.cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		remedy = "restart its agent"
 	}
-	return nil, newUnavailableError(m.cluster, fmt.Errorf(
+	return nil, newUnavailableError(c.cluster, fmt.Errorf(
 		"the member rejects the token of the control plane: replace key %q of Secret %s/%s by a token of the service account karmada-impersonator of the member, or %s",
 		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, remedy))
 }
@@ -93,9 +93,9 @@ func (m *memberClient) rejectedToken(resp *http.Response, info *genericrequest.R
 var impersonationDenied = regexp.MustCompile(`(users|groups|serviceaccounts) \\?"([^"\\]*)\\?" is forbidden: User \\?"[^"\\]*\\?" cannot impersonate resource`)
 
 // explainForbidden returns an error with a remedy if the impersonator is not allowed to
-// impersonate the caller. If the caller has no rights in the member, it returns the original
+// impersonate the caller. If the caller has no permissions in the member, it returns the original
 // response.
-func (m *memberClient) explainForbidden(resp *http.Response) (*http.Response, error) {
+func (c *call) explainForbidden(resp *http.Response) (*http.Response, error) {
 	// Ignore a read error, because it occurs again when the rest of the body is read.
 	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	found := impersonationDenied.FindSubmatch(head)
@@ -108,9 +108,9 @@ func (m *memberClient) explainForbidden(resp *http.Response) (*http.Response, er
 	}
 	_ = resp.Body.Close()
 	subject := subjectKinds[string(found[1])]
-	return nil, newStatusError(http.StatusForbidden, metav1.StatusReasonForbidden,
+	return nil, fanout.NewStatusError(http.StatusForbidden, metav1.StatusReasonForbidden,
 		"cluster %q does not let the control plane impersonate %s %q yet: in the control plane, bind the subject with a ClusterRoleBinding to a ClusterRole that allows clusters/proxy (%s); members are updated within seconds",
-		m.cluster.Name, subject.kind, found[2], subject.hint)
+		c.cluster.Name, subject.kind, found[2], subject.hint)
 }
 
 // subjectKinds are the kinds of subjects that can be impersonated, with a hint for each.
@@ -118,4 +118,115 @@ var subjectKinds = map[string]struct{ kind, hint string }{
 	"users":           {"User", "by its own name: a binding of one of its groups is not enough"},
 	"groups":          {"Group", `the verb "impersonate" is enough for a group without access of its own`},
 	"serviceaccounts": {"ServiceAccount", "by its own name: a binding of one of its groups is not enough"},
+}
+
+// impersonate adds the impersonation headers for the caller. The UID and the extra fields of
+// the caller are not sent, because the role of the impersonator in the member covers users,
+// service accounts and groups only.
+func impersonate(header http.Header, caller user.Info) {
+	header.Set(authenticationv1.ImpersonateUserHeader, caller.GetName())
+	for _, group := range impersonatedGroups(caller) {
+		header.Add(authenticationv1.ImpersonateGroupHeader, group)
+	}
+}
+
+// impersonatedGroups returns the groups of the caller that the member does not add itself. The
+// member adds system:authenticated to every impersonated user, except to system:anonymous. If a
+// service account is impersonated without groups, the member adds the groups of its namespace.
+// These groups are not sent, because sending them would require the right to impersonate the
+// groups of all service accounts.
+func impersonatedGroups(caller user.Info) []string {
+	var groups []string
+	for _, group := range caller.GetGroups() {
+		if group != user.AllAuthenticated && group != user.AllUnauthenticated {
+			groups = append(groups, group)
+		}
+	}
+	namespace, _, err := serviceaccount.SplitUsername(caller.GetName())
+	if err != nil {
+		return groups
+	}
+	implied := serviceaccount.MakeGroupNames(namespace)
+	for _, group := range groups {
+		if !slices.Contains(implied, group) {
+			// The member adds no groups if the request contains a group, so all groups are sent.
+			return groups
+		}
+	}
+	return nil
+}
+
+// impersonatorToken reads the token of the member's impersonator service account.
+func impersonatorToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) (string, error) {
+	ref := cluster.Spec.ImpersonatorSecretRef
+	if ref == nil {
+		remedy := "join the cluster again"
+		if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+			remedy = "start the agent with --report-secrets including KubeImpersonator"
+		}
+		return "", newUnavailableError(cluster, fmt.Errorf("spec.impersonatorSecretRef is empty: %s", remedy))
+	}
+	secret, err := secrets(ctx, ref.Namespace, ref.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", newUnavailableError(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w: %s", ref.Namespace, ref.Name, err, tokenRemedy(cluster)))
+	case err != nil:
+		return "", newUnavailableError(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w", ref.Namespace, ref.Name, err))
+	}
+	// The token may end with a newline if it was read from a file.
+	token := bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey])
+	if len(token) == 0 {
+		return "", newUnavailableError(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q: %s", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, tokenRemedy(cluster)))
+	}
+	return string(token), nil
+}
+
+// tokenRemedy returns a description of how a user restores the token.
+func tokenRemedy(cluster *clusterv1alpha1.Cluster) string {
+	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+		return "restart its agent, which writes the token to the Secret"
+	}
+	return fmt.Sprintf("write the token of the service account %s of the member to key %q of the Secret", impersonation.ImpersonatorName, clusterv1alpha1.SecretTokenKey)
+}
+
+// caBundle reads the CA certificates that verify the API server of the member. nil means the CA
+// certificates of the system.
+func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) ([]byte, error) {
+	ref := cluster.Spec.SecretRef
+	if ref == nil || cluster.Spec.InsecureSkipTLSVerification {
+		return nil, nil
+	}
+	secret, err := secrets(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return nil, newUnavailableError(cluster, fmt.Errorf("reading secret %s/%s: %w", ref.Namespace, ref.Name, err))
+	}
+	return secret.Data[clusterv1alpha1.SecretCADataKey], nil
+}
+
+// NewSecretGetters returns two readers for the credentials of clusters. cached reads Secrets of the
+// namespace karmada-cluster from an informer cache, and all other Secrets from the Karmada API
+// server. fresh always reads from the Karmada API server. start starts the informer, which ends
+// with its context.
+func NewSecretGetters(karmada kubernetes.Interface) (cached, fresh SecretGetter, start func(context.Context)) {
+	factory := informers.NewSharedInformerFactoryWithOptions(karmada, 0,
+		informers.WithNamespace(clusterv1alpha1.NamespaceKarmadaCluster),
+		informers.WithTransform(dropManagedFields))
+	lister := factory.Core().V1().Secrets().Lister()
+	fresh = func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+		return karmada.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	}
+	cached = func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+		if secret, err := lister.Secrets(namespace).Get(name); err == nil {
+			return secret, nil
+		}
+		return fresh(ctx, namespace, name)
+	}
+	return cached, fresh, factory.StartWithContext
+}
+
+func dropManagedFields(obj any) (any, error) {
+	if object, ok := obj.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return obj, nil
 }

@@ -2,7 +2,9 @@ package memberproxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,10 +17,18 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Client sends requests of one caller to one member. The member authorizes them as requests of the
-// caller.
+// Client sends requests of one caller to one member. The member authorizes them as requests of the caller.
 type Client struct {
-	member *memberClient
+	cluster *clusterv1alpha1.Cluster
+	member  *member
+	// token is the token of the impersonator. caller is the impersonated user.
+	token  string
+	caller user.Info
+	// freshToken reads the token without a cache.
+	freshToken func(ctx context.Context) (string, error)
+	timeouts   timeouts
+	// shared are the slots that all members share.
+	shared slots
 }
 
 // Request is a request that this server itself creates.
@@ -27,55 +37,66 @@ type Request struct {
 	Method string
 	// Path is the path in the member, such as /api/v1/pods.
 	Path string
-	// Query is the query. nil means that there is none.
+	// Query is the query, or nil.
 	Query url.Values
 	// Header is the header. It must contain no credentials.
 	Header http.Header
-	// Body is the body. Empty means that there is none.
+	// Body is the body. It may be empty.
 	Body []byte
-	// Idle limits the time in which the member sends no data. 0 means the limit of forwarded
-	// requests. Watches and logs have no limit after the member responded.
+	// Idle limits the time in which the member sends no data. The default is the limit of forwarded
+	// requests. It does not apply to the bodies of watches and logs.
 	Idle time.Duration
 }
 
 // Client returns a client for a cluster. It sends no request.
 func (p *Proxy) Client(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*Client, error) {
-	client, err := p.newMemberClient(ctx, cluster, caller)
+	if cluster.Spec.APIEndpoint == "" {
+		remedy := "set it to the URL of the member's API server"
+		if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+			remedy = "start the agent with --cluster-api-endpoint"
+		}
+		return nil, newUnavailableError(cluster, fmt.Errorf("spec.apiEndpoint is empty: %s", remedy))
+	}
+	token, err := impersonatorToken(ctx, cluster, p.sources.Secret)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{member: client}, nil
+	caBundle, err := caBundle(ctx, cluster, p.sources.Secret)
+	if err != nil {
+		return nil, err
+	}
+	member, err := p.members.get(cluster.Name, newConnectionSettings(cluster, caBundle))
+	if err != nil {
+		return nil, newUnavailableError(cluster, err)
+	}
+	freshToken := func(ctx context.Context) (string, error) {
+		return impersonatorToken(ctx, cluster, p.sources.FreshSecret)
+	}
+	return &Client{cluster: cluster, member: member, token: token, caller: caller, freshToken: freshToken, timeouts: p.timeouts, shared: p.shared}, nil
 }
 
-// Do sends a request. It occupies a slot of the budgets of the member until the body of the
-// response is closed. The error is a Status that names the cluster and the remedy. A response with
-// an error code is no error.
+// Do sends a request. It occupies a slot of the member's budgets until the body of the response is closed.
+// An error is a Status that names the cluster and the remedy. A response with an error code is no error.
 func (c *Client) Do(ctx context.Context, request Request) (*http.Response, error) {
-	client := *c.member
-	if request.Idle > 0 {
-		client.timeouts.idle = request.Idle
-	}
-	target, err := targetURL(client.cluster, request.Path, &url.URL{Path: request.Path, RawQuery: request.Query.Encode()})
+	call, err := c.newCall(request.Method, request.Path, &url.URL{Path: request.Path, RawQuery: request.Query.Encode()}, false)
 	if err != nil {
 		return nil, err
 	}
-	header := request.Header.Clone()
-	if header == nil {
-		header = http.Header{}
+	call.idle = cmp.Or(request.Idle, call.idle)
+	ctx, done, err := call.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
-	out := &http.Request{Method: request.Method, URL: target, Host: target.Host, Header: header}
+	// A watch has no idle timeout, but the member must accept it in time.
+	accepted := time.AfterFunc(call.idle, func() { call.end(errIdle) })
+	out := (&http.Request{Method: request.Method, URL: call.target, Host: call.target.Host, Header: http.Header{}}).WithContext(ctx)
+	if request.Header != nil {
+		out.Header = request.Header.Clone()
+	}
 	if len(request.Body) > 0 {
 		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(request.Body)), int64(len(request.Body))
 	}
-	release, err := client.acquireSlots(out, target, false)
-	if err != nil {
-		return nil, err
-	}
-	ctx, end := withLinkedCancel(ctx, client.member.ctx)
-	done := func() { end(nil); release() }
-	// A watch has no idle timeout, but the member must accept it in time.
-	accepted := time.AfterFunc(client.timeouts.idle, func() { end(errIdle) })
-	resp, err := client.sendPlain(out.WithContext(ctx))
+	resp, err := call.RoundTrip(out)
 	accepted.Stop()
 	if err != nil {
 		done()
@@ -85,30 +106,19 @@ func (c *Client) Do(ctx context.Context, request Request) (*http.Response, error
 	return resp, nil
 }
 
-// Handler returns a handler that forwards a request of the caller to a path of the member, also a
-// request to switch protocols.
+// Handler returns a handler that forwards a request of the caller to a path of the member. It also
+// forwards requests to switch protocols.
 func (c *Client) Handler(path string, responder rest.Responder) http.Handler {
-	return &forwarder{client: c.member, path: path, responder: responder}
+	return &forwarder{client: c, path: path, responder: responder}
 }
 
-// ForwardToKarmada forwards a request to the Karmada API server. The caller gets no additional
-// rights, because this server impersonates the caller.
+// ForwardToKarmada forwards a request to the Karmada API server. This server impersonates the caller, so
+// the caller gets no additional permissions.
 func (p *Proxy) ForwardToKarmada(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder) {
 	p.karmada.forward(w, req, path, caller, responder)
 }
 
-// OnClose returns a body that calls done once, when it is closed for the first time.
+// OnClose returns a body that calls done when it is closed for the first time.
 func OnClose(body io.ReadCloser, done func()) io.ReadCloser {
-	return closeNotifier{body, sync.OnceFunc(done)}
-}
-
-// closeNotifier is a body that calls done when it is closed.
-type closeNotifier struct {
-	io.ReadCloser
-	done func()
-}
-
-func (c closeNotifier) Close() error {
-	defer c.done()
-	return c.ReadCloser.Close()
+	return watchedBody{ReadCloser: body, onClose: sync.OnceFunc(done)}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/domain/clusterjson"
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -35,41 +34,41 @@ func NewWorkGetter(karmada kubernetes.Interface) WorkGetter {
 	}
 }
 
-// checkDelivery returns an error unless the control plane delivers the object to the cluster. The
-// response of a cluster is no reason to send it a write, because every cluster can claim any object.
-// The Work of the object is the proof, because no member can write it. Its name is one of work.Names.
-func (p *Proxy) checkDelivery(ctx context.Context, info *genericrequest.RequestInfo, found holder) error {
-	cluster, object := found.client.cluster.Name, found.object
-	resource, _ := meta.UnsafeGuessKindToResource(object.Kind)
+// checkDelivery returns an error unless the control plane delivers the object to the cluster. A cluster's
+// response is no reason to send it a write, because every cluster can claim any object. The object's Work is
+// the proof, because no member can write it. Its name is one of work.Names.
+func (p *Proxy) checkDelivery(ctx context.Context, info *genericrequest.RequestInfo, cluster string, object *metav1.PartialObjectMetadata) error {
+	kind := object.GroupVersionKind()
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	if p.sources.Work == nil || object.UID == "" || resource.Resource != info.Resource {
 		return notDelivered(info, cluster)
 	}
-	for _, name := range work.Names(object.Kind.GroupKind(), object.Namespace, object.Name) {
+	for _, name := range work.Names(kind.GroupKind(), object.Namespace, object.Name) {
 		karmadaWork, err := p.sources.Work(ctx, work.ExecutionNamespace(cluster), name)
 		switch {
 		case err == nil && containsObject(karmadaWork, object):
 			return nil
 		case err != nil && !apierrors.IsNotFound(err):
-			return newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+			return fanout.NewUnavailableError(
 				"cannot verify that %s was delivered to cluster %q: reading Work %s/%s: %v",
-				describeObject(info), cluster, work.ExecutionNamespace(cluster), name, err)
+				fanout.DescribeObject(info), cluster, work.ExecutionNamespace(cluster), name, err)
 		}
 	}
 	return notDelivered(info, cluster)
 }
 
-func containsObject(karmadaWork *workv1alpha1.Work, object clusterjson.Identity) bool {
+func containsObject(karmadaWork *workv1alpha1.Work, object *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(karmadaWork.Spec.Workload.Manifests, func(manifest workv1alpha1.Manifest) bool {
-		delivered, err := clusterjson.ParseIdentity(manifest.Raw)
-		return err == nil && delivered.Kind.GroupKind() == object.Kind.GroupKind() &&
+		delivered, err := fanout.ParseIdentity(manifest.Raw)
+		return err == nil && delivered.GroupVersionKind().GroupKind() == object.GroupVersionKind().GroupKind() &&
 			delivered.Namespace == object.Namespace && delivered.Name == object.Name
 	})
 }
 
 func notDelivered(info *genericrequest.RequestInfo, cluster string) error {
-	err := apierrors.NewMethodNotSupported(groupResource(info), info.Verb)
+	err := apierrors.NewMethodNotSupported(fanout.GroupResource(info), info.Verb)
 	err.ErrStatus.Message = fmt.Sprintf(
 		"cannot %s %s through all clusters: only cluster %q returns it, and Karmada did not deliver it there: if you trust it, use %s",
-		info.Verb, describeObject(info), cluster, strings.Replace(OneClusterPath, "NAME", cluster, 1))
+		info.Verb, fanout.DescribeObject(info), cluster, strings.Replace(fanout.OneClusterPath, "NAME", cluster, 1))
 	return err
 }

@@ -1,7 +1,6 @@
 package memberproxy
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -64,11 +63,15 @@ const MaxUpgrades = maxUpgrades
 
 // Send sends a request to a member over a transport.
 func (p *Proxy) Send(cluster *clusterv1alpha1.Cluster, transport http.RoundTripper, req *http.Request) (*http.Response, error) {
-	way, err := p.newMemberClient(req.Context(), cluster, &user.DefaultInfo{})
+	client, err := p.Client(req.Context(), cluster, &user.DefaultInfo{})
 	if err != nil {
 		return nil, err
 	}
-	return way.send(transport, req, way.requestInfo(req))
+	c, err := client.newCall(req.Method, req.URL.Path, req.URL, false)
+	if err != nil {
+		return nil, err
+	}
+	return c.send(transport, req)
 }
 
 // CompleteBody returns the body of the response to a request.
@@ -86,29 +89,16 @@ func JoinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 
 // AcquireUpgrades acquires slots for streams to a cluster. release releases these slots.
 func (p *Proxy) AcquireUpgrades(ctx context.Context, cluster *clusterv1alpha1.Cluster, count int) (release func()) {
-	way, err := p.newMemberClient(ctx, cluster, &user.DefaultInfo{})
+	client, err := p.Client(ctx, cluster, &user.DefaultInfo{})
 	if err != nil {
 		panic(err)
 	}
 	for range count {
-		way.member.upgrades <- struct{}{}
+		client.member.upgrades <- struct{}{}
 	}
 	return func() {
 		for range count {
-			<-way.member.upgrades
+			<-client.member.upgrades
 		}
 	}
 }
-
-// MergeLists merges two lists. It reports whether at least one of them is valid.
-func MergeLists(first, second []byte) ([]byte, bool) {
-	var merged mergedList
-	free := func(int64) error { return nil }
-	firstErr, secondErr := merged.add("m1", first, free), merged.add("m2", second, free)
-	var body bytes.Buffer
-	err := merged.writeTo(&body)
-	return body.Bytes(), err == nil && (firstErr == nil || secondErr == nil)
-}
-
-// CountElements counts the elements of a JSON array, or the fields of a JSON object.
-var CountElements = countElements

@@ -11,59 +11,62 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
+
+	"karmada.io/karmada/internal/access/fanout"
 )
 
-// flushInterval is how long a response of known length may be buffered. Responses of unknown
-// length, such as watches, are flushed immediately.
+// flushInterval is how long a response of known length may be buffered. Responses of unknown length, such
+// as watches, are flushed immediately.
 const flushInterval = 200 * time.Millisecond
 
-var (
-	// requestInfoFactory parses requests to a member.
-	requestInfoFactory = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
-	// isLongRunning reports whether a request may run for a long time without data.
-	isLongRunning = genericfilters.BasicLongRunningRequestCheck(
-		sets.NewString("watch"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
-)
+// isLongRunning reports whether a request may run for a long time without data.
+var isLongRunning = genericfilters.BasicLongRunningRequestCheck(
+	sets.NewString("watch"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 
 // forwarder forwards one request to one member.
 type forwarder struct {
-	client    *memberClient
+	client    *Client
 	path      string
 	responder rest.Responder
 }
 
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	member, upgrade := f.client.member, isUpgrade(req)
-	target, err := targetURL(f.client.cluster, f.path, req.URL)
+	c, err := f.client.newCall(req.Method, f.path, req.URL, isUpgrade(req.Header))
 	if err != nil {
 		f.responder.Error(err)
 		return
 	}
-	release, err := f.client.acquireSlots(req, target, upgrade)
+	ctx, done, err := c.begin(req.Context())
 	if err != nil {
 		f.responder.Error(err)
 		return
 	}
-	defer release()
-	ctx, end := withLinkedCancel(req.Context(), member.ctx)
-	defer end(nil)
-	if upgrade {
-		f.upgrade(w, req.WithContext(ctx), target)
-		return
+	defer done()
+	req = req.WithContext(ctx)
+	c.writer = w
+	switch {
+	case !c.isUpgrade:
+		if !redirectToSlash(strings.TrimSuffix(f.path, "/")+trailingSlash(req.URL), w, req) {
+			forward(w, req, c.target, c, f.responder)
+		}
+	case hasNoBody(w, req, c.timeouts.errorBody):
+		req.Body, req.ContentLength, req.TransferEncoding = http.NoBody, 0, nil
+		forward(upgradeWriter{w, c.timeouts.halfClosed, func() { c.end(errIdle) }}, req, c.target, c, f.responder)
+	default:
+		// Reject the body, because its bytes could not be distinguished from the bytes of the stream. Close
+		// the connection, so that the error response does not wait for the rest of the body.
+		w.Header().Set("Connection", "close")
+		f.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
 	}
-	if redirectToSlash(strings.TrimSuffix(f.path, "/")+trailingSlash(req.URL), w, req) {
-		return
-	}
-	client := *f.client
-	client.clientWriter = w
-	forward(w, req.WithContext(ctx), target, client.sendPlain, f.responder)
 }
 
-// trailingSlash returns the slash at the end of a URL, if there is one.
+// trailingSlash returns the slash at the end of a URL's path, if there is one.
 func trailingSlash(u *url.URL) string {
 	if strings.HasSuffix(u.Path, "/") {
 		return "/"
@@ -71,8 +74,8 @@ func trailingSlash(u *url.URL) string {
 	return ""
 }
 
-// forward calls send to send a request to target, and copies the response to w.
-func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send roundTripper, responder rest.Responder) {
+// forward sends a request to target through transport, and copies the response to w.
+func forward(w http.ResponseWriter, req *http.Request, target *url.URL, transport http.RoundTripper, responder rest.Responder) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL = target
@@ -80,64 +83,133 @@ func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send rou
 			filterRequestHeader(r.Out.Header)
 			r.Out.Trailer = nil
 		},
-		Transport:     send,
+		Transport:     transport,
 		FlushInterval: flushInterval,
-		ErrorHandler:  func(_ http.ResponseWriter, _ *http.Request, err error) { responder.Error(err) },
-		// Log no error in the middle of a response, because the closed connection reports the error
-		// to the client.
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
+			if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
+				err = newInvalidUpgradeError(target.Host, err.Error())
+			}
+			responder.Error(err)
+		},
+		// Log no error in the middle of a response, because the closed connection reports the error to
+		// the client.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	proxy.ServeHTTP(w, req)
 }
 
-// roundTripper is a function that sends requests.
-type roundTripper func(*http.Request) (*http.Response, error)
+// call is one request of a caller to a member. It implements http.RoundTripper.
+type call struct {
+	*Client
+	target        *url.URL
+	info          *genericrequest.RequestInfo
+	isUpgrade     bool
+	isLongRunning bool
+	// idle limits the time in which no data passes between the client and the member, unless the request
+	// is long-running.
+	idle time.Duration
+	// writer receives the response while it is read, or is nil.
+	writer http.ResponseWriter
+	// end cancels the context of the request.
+	end context.CancelCauseFunc
+}
 
-// RoundTrip implements http.RoundTripper.
-func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
+// newCall returns a request for path in the member, with the query and the escaping of request.
+func (c *Client) newCall(method, path string, request *url.URL, isUpgrade bool) (*call, error) {
+	target, err := targetURL(c.cluster, path, request)
+	if err != nil {
+		return nil, err
+	}
+	req := &http.Request{Method: method, URL: &url.URL{RawQuery: request.RawQuery}}
+	info, err := fanout.ParseRequest(req, "/"+strings.TrimPrefix(path, "/"))
+	if err != nil {
+		info = &genericrequest.RequestInfo{}
+	}
+	return &call{
+		Client: c, target: target, info: info, isUpgrade: isUpgrade, isLongRunning: isLongRunning(req, info), idle: c.timeouts.idle,
+	}, nil
+}
 
-// sendPlain sends a request without an upgrade. The idle timeout applies unless the request is
-// long-running.
-func (m *memberClient) sendPlain(req *http.Request) (*http.Response, error) {
-	info := m.requestInfo(req)
-	ctx, end := context.WithCancelCause(req.Context())
+// begin acquires the slots of the request, and returns the context with which to send it. done ends the
+// context and releases the slots.
+func (c *call) begin(parent context.Context) (ctx context.Context, done func(), err error) {
+	release, err := c.acquireSlots()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, c.end = context.WithCancelCause(parent)
+	stop := context.AfterFunc(c.member.ctx, func() { c.end(context.Cause(c.member.ctx)) })
+	return ctx, func() {
+		stop()
+		c.end(nil)
+		release()
+	}, nil
+}
+
+// RoundTrip sends a request, whose context is that of begin, with the identity of the caller. Its errors are
+// of type StatusError.
+func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
+	transport := c.member.transport.requests
 	var dog *watchdog
-	if !isLongRunning(req, info) {
-		dog = newWatchdog(m.timeouts.idle, func() { end(errIdle) })
+	if c.isUpgrade {
+		transport = c.member.transport.upgrades
 	}
-	stopClientLimit := func() {}
-	done := func() {
-		stopClientLimit()
-		dog.stop()
-		end(nil)
+	if c.isUpgrade || !c.isLongRunning {
+		dog = newWatchdog(c.idle, func() { c.end(errIdle) })
 	}
-	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = watchedBody{ReadCloser: req.Body, watchdog: dog}
 	}
-	resp, err := m.send(m.member.transport.requests, req, info)
+	resp, err := c.send(transport, req)
 	if err != nil {
-		done()
+		dog.stop()
 		return nil, err
 	}
 	dog.reset()
-	stopClientLimit = limitClientWrites(ctx, m.clientWriter)
-	resp.Body = watchedBody{ReadCloser: completeBody{resp.Body, ctx}, watchdog: dog, onClose: done}
+	if c.isUpgrade {
+		dog.stop()
+		if resp.StatusCode == http.StatusSwitchingProtocols {
+			return resp, nil
+		}
+		// The body of the error response has its own timeout.
+		dog = &watchdog{timer: time.AfterFunc(c.timeouts.errorBody, func() { c.end(errIdle) })}
+	}
+	stopClientLimit := limitClientWrites(req.Context(), c.writer)
+	resp.Body = watchedBody{completeBody{resp.Body, req.Context()}, dog, func() {
+		stopClientLimit()
+		dog.stop()
+	}}
 	return resp, nil
 }
 
-// send sends a request with the identity of the caller, and explains errors.
-func (m *memberClient) send(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
-	resp, err := m.sendAuthenticated(lateResponseFilter{transport}, req, info)
-	if err != nil {
-		return nil, explainError(req.Context(), m.cluster, m.timeouts, err)
+// send sends a request through a transport, explains errors, and filters the response.
+func (c *call) send(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
+	resp, err := c.sendAuthenticated(lateResponseFilter{transport}, req)
+	if err == nil && !c.isExpected(resp, req.Header.Get("Upgrade")) {
+		_ = resp.Body.Close()
+		err = newInvalidUpgradeError(c.cluster.Name, strings.TrimSpace(resp.Status+" "+resp.Header.Get("Upgrade")))
 	}
-	return m.filterResponse(resp)
+	if err != nil {
+		return nil, explainError(req.Context(), c.cluster, c.idle, err)
+	}
+	return c.filterResponse(resp)
 }
 
-// lateResponseFilter rejects responses to canceled requests. Over HTTP/1.1, the closed connection
-// can make the handler in the member return early, and then its response looks like an empty
-// successful response.
+// isExpected reports whether a response is an error, or switches to the requested protocol if there is one.
+func (c *call) isExpected(resp *http.Response, protocol string) bool {
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return c.isUpgrade && isUpgrade(resp.Header) && strings.EqualFold(resp.Header.Get("Upgrade"), protocol)
+	}
+	return !c.isUpgrade || resp.StatusCode >= http.StatusBadRequest
+}
+
+func newInvalidUpgradeError(member, reason string) error {
+	return fanout.NewStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
+		"invalid upgrade response of cluster %q: %s", member, reason)
+}
+
+// lateResponseFilter rejects responses to canceled requests. Over HTTP/1.1, the closed connection can make
+// the handler in the member return early, and then its response looks like an empty successful response.
 type lateResponseFilter struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -150,8 +222,8 @@ func (l lateResponseFilter) RoundTrip(req *http.Request) (*http.Response, error)
 	return resp, err
 }
 
-// completeBody is the body of a response. It returns an error instead of EOF if the request was
-// canceled, because an incomplete list must not look like a complete list.
+// completeBody is the body of a response. It returns an error instead of EOF if the request was canceled,
+// because an incomplete list must not look like a complete list.
 type completeBody struct {
 	io.ReadCloser
 	request context.Context //nolint:containedctx // it is that of the request
@@ -163,24 +235,4 @@ func (c completeBody) Read(p []byte) (int, error) {
 		err = context.Cause(c.request)
 	}
 	return n, err
-}
-
-// requestInfo parses a request to the member. It returns an empty result if parsing fails.
-func (m *memberClient) requestInfo(req *http.Request) *genericrequest.RequestInfo {
-	info, err := requestInfoFactory.NewRequestInfo(memberRequest(m, req))
-	if err != nil {
-		return &genericrequest.RequestInfo{}
-	}
-	return info
-}
-
-// memberRequest returns a request with the path that the member sees. This path does not contain
-// the path of the endpoint.
-func memberRequest(w *memberClient, req *http.Request) *http.Request {
-	endpoint, err := url.Parse(w.cluster.Spec.APIEndpoint)
-	if err != nil {
-		return req
-	}
-	path, _ := strings.CutPrefix(req.URL.Path, strings.TrimSuffix(endpoint.Path, "/"))
-	return &http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}}
 }

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
@@ -32,12 +36,12 @@ var removedHeaders = []string{
 }
 
 // filterResponse removes from the response of a member what must not reach clients.
-func (m *memberClient) filterResponse(resp *http.Response) (*http.Response, error) {
+func (c *call) filterResponse(resp *http.Response) (*http.Response, error) {
 	for _, name := range removedHeaders {
 		resp.Header.Del(name)
 	}
-	limitWarnings(resp.Header, m.cluster.Name)
-	if err := m.rewriteLocation(resp); err != nil {
+	limitWarnings(resp.Header, c.cluster.Name)
+	if err := c.rewriteLocation(resp); err != nil {
 		_ = resp.Body.Close()
 		return nil, err
 	}
@@ -74,17 +78,17 @@ func limitWarnings(header http.Header, cluster string) {
 // rewriteLocation rewrites redirects to the proxy path of the cluster, and rejects all other
 // redirects, because clients follow redirects with the credentials of their user, also to the
 // control plane.
-func (m *memberClient) rewriteLocation(resp *http.Response) error {
+func (c *call) rewriteLocation(resp *http.Response) error {
 	if resp.Header.Get("Location") == "" {
 		return nil
 	}
-	location, ok := m.memberLocation(resp)
+	location, ok := c.memberLocation(resp)
 	switch {
 	case ok:
 		resp.Header.Set("Location", location)
 	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest:
-		return newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
-			"cluster %q returns %d with a redirect out of the cluster, which is not forwarded", m.cluster.Name, resp.StatusCode)
+		return fanout.NewStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
+			"cluster %q returns %d with a redirect out of the cluster, which is not forwarded", c.cluster.Name, resp.StatusCode)
 	default:
 		resp.Header.Del("Location")
 	}
@@ -92,8 +96,8 @@ func (m *memberClient) rewriteLocation(resp *http.Response) error {
 }
 
 // memberLocation returns the path in the control plane for the Location of a response.
-func (m *memberClient) memberLocation(resp *http.Response) (string, bool) {
-	endpoint, err := url.Parse(m.cluster.Spec.APIEndpoint)
+func (c *call) memberLocation(resp *http.Response) (string, bool) {
+	endpoint, err := url.Parse(c.cluster.Spec.APIEndpoint)
 	if err != nil {
 		return "", false
 	}
@@ -105,6 +109,59 @@ func (m *memberClient) memberLocation(resp *http.Response) (string, bool) {
 	if !below || rest != "" && !strings.HasPrefix(rest, "/") || ValidatePath(to.Path) != nil {
 		return "", false
 	}
-	location := url.URL{Path: proxyPath(m.cluster), RawQuery: to.RawQuery}
+	location := url.URL{Path: "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/" + c.cluster.Name + "/proxy", RawQuery: to.RawQuery}
 	return strings.Replace(location.String(), location.Path, location.Path+rest, 1), true
+}
+
+const (
+	protocolHeader = "Sec-Websocket-Protocol"
+	// tokenProtocol is the prefix of the WebSocket protocol in which browsers send a token, because
+	// browsers cannot set headers on a WebSocket.
+	tokenProtocol = "base64url.bearer.authorization.k8s.io."
+)
+
+// forwardedHeaders are the request headers that a member receives, in canonical form. They describe the
+// request, its body and the wanted response, but not the user, the session of a browser, or the way of
+// the request to the control plane. Proxies add such headers under many names, so every header that is
+// not in this list is removed.
+var forwardedHeaders = sets.New(
+	"Accept", "Accept-Encoding", "Accept-Language", "User-Agent",
+	"Content-Encoding", "Content-Length", "Content-Type", "Range",
+	// Clients with a cache send the conditions for discovery and OpenAPI.
+	"Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since",
+	// Streams use SPDY or WebSockets.
+	"Connection", "Upgrade", "X-Stream-Protocol-Version",
+	"Sec-Websocket-Extensions", "Sec-Websocket-Key", protocolHeader, "Sec-Websocket-Version",
+	// These relate a request to a command of kubectl, to the audit log and to a trace.
+	"Kubectl-Command", "Kubectl-Session", "Audit-Id", "Traceparent", "Tracestate",
+)
+
+// filterRequestHeader removes from a request header everything that a member must not receive.
+func filterRequestHeader(header http.Header) {
+	for name := range header {
+		if !forwardedHeaders.Has(name) {
+			delete(header, name)
+		}
+	}
+	stripTokenProtocols(header)
+}
+
+// stripTokenProtocols removes tokens from the list of WebSocket protocols.
+func stripTokenProtocols(header http.Header) {
+	offered := header[protocolHeader]
+	if !slices.ContainsFunc(offered, func(line string) bool { return strings.Contains(line, tokenProtocol) }) {
+		return
+	}
+	var kept []string
+	for _, line := range offered {
+		for protocol := range strings.SplitSeq(line, ",") {
+			if protocol = strings.TrimSpace(protocol); !strings.HasPrefix(protocol, tokenProtocol) {
+				kept = append(kept, protocol)
+			}
+		}
+	}
+	header.Set(protocolHeader, strings.Join(kept, ","))
+	if len(kept) == 0 {
+		header.Del(protocolHeader)
+	}
 }

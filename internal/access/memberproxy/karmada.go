@@ -9,11 +9,13 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/registry/rest"
 	clientrest "k8s.io/client-go/rest"
+
+	"karmada.io/karmada/internal/access/fanout"
 )
 
 // karmadaServer serves the requests that address all clusters but no resource, such as discovery.
 // It sends these requests to the Karmada API server with the credentials of this server, and
-// impersonates the caller. The caller gets no additional rights.
+// impersonates the caller, so the caller gets no additional permissions.
 type karmadaServer struct {
 	endpoint  *url.URL
 	transport http.RoundTripper
@@ -44,7 +46,7 @@ func (k *karmadaServer) close() {
 // forward forwards a request to the Karmada API server.
 func (k *karmadaServer) forward(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder) {
 	if k == nil {
-		responder.Error(newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		responder.Error(fanout.NewUnavailableError(
 			"path %q is not a resource path, and no Karmada API server is configured to serve it", path))
 		return
 	}
@@ -52,9 +54,15 @@ func (k *karmadaServer) forward(w http.ResponseWriter, req *http.Request, path s
 		impersonate(req.Header, caller)
 		resp, err := k.transport.RoundTrip(req)
 		if err != nil {
-			return nil, newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable, "the Karmada API server does not respond: %v; try again", err)
+			return nil, fanout.NewStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable, "the Karmada API server does not respond: %v; try again", err)
 		}
 		return resp, nil
 	}
-	forward(w, req, joinURL(k.endpoint, path, req.URL), send, responder)
+	forward(w, req, joinURL(k.endpoint, path, req.URL), roundTripper(send), responder)
 }
+
+// roundTripper is a function that sends requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"karmada.io/karmada/internal/access/fanout"
 )
 
 const mib = 1 << 20
@@ -42,18 +44,8 @@ var errMemoryExhausted = errors.New("no memory left")
 
 // memoryExhausted returns the error for a request that gets no memory.
 func memoryExhausted(limit int64) error {
-	return withRetryAfter(newStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+	return fanout.WithRetryAfter(fanout.NewStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		"requests to all clusters hold %d bytes of responses, which is the limit of this server: try again later, select fewer objects, or use clusters/NAME/proxy for one cluster", limit))
-}
-
-// omittedError means that the response of one member exceeds its memory limit.
-type omittedError struct{ reason string }
-
-// Error implements error.
-func (o *omittedError) Error() string { return o.reason }
-
-func newOmittedError(format string, args ...any) error {
-	return &omittedError{fmt.Sprintf(format, args...)}
 }
 
 // memoryReservation is the memory that is reserved for the response of one member to one
@@ -77,18 +69,18 @@ type memoryReservation struct {
 // error, only the response of this member is omitted.
 func (m *memoryReservation) reserve(ctx context.Context, n int64) error {
 	if m.used+n > m.limit {
-		return newOmittedError("cluster %q is omitted: its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", m.cluster, m.limit, m.cluster)
+		return fmt.Errorf("its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", m.limit, m.cluster)
 	}
 	m.used += n
 	if m.request.Add(-n) < 0 {
-		return newOmittedError("cluster %q is omitted: the responses of all clusters exceed %d bytes: select fewer objects", m.cluster, m.limits.request)
+		return fmt.Errorf("the responses of all clusters exceed %d bytes: select fewer objects", m.limits.request)
 	}
 	if m.used <= m.held {
 		return nil
 	}
 	more := (m.used - m.held + reservationBlock - 1) / reservationBlock * reservationBlock
 	if !m.acquire(ctx, m.member, more) {
-		return newOmittedError("cluster %q is omitted: its responses to other requests take %d bytes: try again later, or select fewer objects", m.cluster, m.limits.perMember)
+		return fmt.Errorf("its responses to other requests take %d bytes: try again later, or select fewer objects", m.limits.perMember)
 	}
 	if !m.acquire(ctx, m.all, more) {
 		m.member.Release(more)
@@ -125,12 +117,14 @@ type reservingReader struct {
 	io.Reader
 	ctx         context.Context //nolint:containedctx // the context of the request
 	reservation *memoryReservation
+	// err is the error of the reservation.
+	err error
 }
 
-func (r reservingReader) Read(p []byte) (int, error) {
+func (r *reservingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	if reserveErr := r.reservation.reserve(r.ctx, int64(n)); reserveErr != nil {
-		return 0, reserveErr
+	if r.err = r.reservation.reserve(r.ctx, int64(n)); r.err != nil {
+		return 0, r.err
 	}
 	return n, err
 }

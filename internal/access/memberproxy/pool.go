@@ -4,19 +4,106 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/semaphore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"karmada.io/karmada/internal/access/agentaddress"
+	"karmada.io/karmada/internal/access/fanout"
 )
+
+// maxLongRunning and maxUpgrades limit the long-running requests to one member, and thereby the
+// connections. Watches share connections over HTTP/2, but each upgrade has its own connection.
+// 100 users with 20 watches each stay below the limits.
+const (
+	maxLongRunning = 2000
+	maxUpgrades    = 500
+)
+
+// Budgets limit the number of concurrent requests to members. If a budget is exhausted, further requests
+// get the status 429 with Retry-After.
+type Budgets struct {
+	// Requests limits the short requests to one member. AllRequests limits the short requests to all
+	// members together.
+	Requests, AllRequests int
+	// LongRunning limits the long-running requests (watches and logs) to one member. AllLongRunning limits
+	// the long-running requests to all members together. Terminals and port forwards count toward
+	// AllLongRunning, but each member has a separate budget for them.
+	LongRunning, AllLongRunning int
+}
+
+// DefaultBudgets returns budgets for 100 users with 20 watches each in one member. One member can use one
+// fifth of the shared budgets.
+func DefaultBudgets() Budgets {
+	return Budgets{Requests: 400, AllRequests: 2000, LongRunning: maxLongRunning, AllLongRunning: 5 * maxLongRunning}
+}
+
+// AddFlags adds the flags that set the budgets.
+func (b *Budgets) AddFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&b.Requests, "proxy-requests-per-cluster", b.Requests,
+		"Maximum concurrent requests through clusters/proxy to one cluster, except watches, logs and streams.")
+	flags.IntVar(&b.AllRequests, "proxy-requests", b.AllRequests,
+		"Maximum concurrent requests through clusters/proxy to all clusters together, except watches, logs and streams.")
+	flags.IntVar(&b.LongRunning, "proxy-watches-per-cluster", b.LongRunning,
+		"Maximum concurrent watches and logs through clusters/proxy to one cluster.")
+	flags.IntVar(&b.AllLongRunning, "proxy-watches", b.AllLongRunning,
+		"Maximum concurrent watches, logs and streams through clusters/proxy to all clusters together.")
+}
+
+// Validate returns an error that names the flags if a budget allows no request.
+func (b *Budgets) Validate() error {
+	if min(b.Requests, b.AllRequests, b.LongRunning, b.AllLongRunning) < 1 {
+		return errors.New("--proxy-requests-per-cluster, --proxy-requests, --proxy-watches-per-cluster and --proxy-watches must be at least 1")
+	}
+	return nil
+}
+
+// slots have a slot for each request in progress.
+type slots struct{ requests, longRunning, upgrades chan struct{} }
+
+func newSlots(requests, longRunning int) slots {
+	return slots{make(chan struct{}, requests), make(chan struct{}, longRunning), make(chan struct{}, maxUpgrades)}
+}
+
+// acquireSlots acquires a slot in the budget of the member and a slot in the shared budget. release
+// releases both slots.
+func (c *call) acquireSlots() (release func(), err error) {
+	memberSlots, sharedSlots, budget := c.member.requests, c.shared.requests, "requests"
+	switch {
+	case c.isUpgrade:
+		memberSlots, sharedSlots, budget = c.member.upgrades, c.shared.longRunning, "streams"
+	case c.isLongRunning:
+		memberSlots, sharedSlots, budget = c.member.longRunning, c.shared.longRunning, "watches and logs"
+	}
+	select {
+	case memberSlots <- struct{}{}:
+	default:
+		return nil, newBudgetError("%d %s are in progress for cluster %q", cap(memberSlots), budget, c.cluster.Name)
+	}
+	select {
+	case sharedSlots <- struct{}{}:
+	default:
+		<-memberSlots
+		return nil, newBudgetError("%d requests of the budget for %s are in progress for all clusters together", cap(sharedSlots), budget)
+	}
+	return func() { <-sharedSlots; <-memberSlots }, nil
+}
+
+// newBudgetError returns the error for an exhausted budget.
+func newBudgetError(format string, args ...any) error {
+	return fanout.WithRetryAfter(fanout.NewStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+		format+", which is the limit of this server: end some, or try again later", args...))
+}
 
 // errMemberRemoved is the cause with which requests to a removed member are canceled.
 var errMemberRemoved = errors.New("the cluster was removed, or the server stops")
 
-// pool contains the connections to clusters. The connections to a cluster have the settings of the
-// last request to this cluster.
+// pool contains the connections to clusters. The connections to a cluster have the settings of the last
+// request to this cluster.
 type pool struct {
 	mu      sync.Mutex
 	members map[string]*member
@@ -24,99 +111,73 @@ type pool struct {
 	budgets Budgets
 	// guard checks the addresses that agents choose.
 	guard *agentaddress.Guard
-	// memoryPerMember limits the bytes of responses of one member to requests to all clusters.
+	// memoryPerMember limits the bytes of one member's responses to requests to all clusters.
 	memoryPerMember int64
 }
 
 // member contains the connections to one cluster.
 type member struct {
+	slots
 	settings  connectionSettings
 	transport *transport
 	// ctx ends when the member is removed. All requests to the member end with it.
 	ctx    context.Context //nolint:containedctx // connections outlive single requests
 	cancel context.CancelCauseFunc
-	// requests, longRunning and upgrades have a slot for each request in progress.
-	requests, longRunning, upgrades chan struct{}
 	// responseMemory limits the bytes of the member's responses to requests to all clusters.
 	responseMemory *semaphore.Weighted
 }
 
-func newPool(budgets Budgets, guard *agentaddress.Guard) *pool {
-	return &pool{members: map[string]*member{}, budgets: budgets, guard: guard}
-}
-
-// get returns the connections to a cluster. If the settings have changed, it opens new
-// connections, and requests in progress finish on the old connections.
-func (p *pool) get(cluster string, r connectionSettings) (*member, error) {
+// get returns the connections to a cluster. If the settings have changed, it opens new connections, and
+// requests in progress finish on the old connections.
+func (p *pool) get(cluster string, settings connectionSettings) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, errMemberRemoved
 	}
-	known, ok := p.members[cluster]
-	if ok && known.settings == r {
+	known, found := p.members[cluster]
+	if found && known.settings == settings {
 		return known, nil
 	}
-	transport, err := newTransport(r, p.guard)
+	transport, err := newTransport(settings, p.guard)
 	if err != nil {
 		return nil, err
 	}
-	created := &member{settings: r, transport: transport}
-	if ok {
-		// The budgets are kept when the settings change.
-		created.requests, created.longRunning, created.upgrades = known.requests, known.longRunning, known.upgrades
-		created.responseMemory = known.responseMemory
+	created := &member{slots: newSlots(p.budgets.Requests, p.budgets.LongRunning), responseMemory: semaphore.NewWeighted(p.memoryPerMember)}
+	if found {
 		known.transport.closeIdle()
-		created.ctx, created.cancel = known.ctx, known.cancel
+		*created = *known
 	} else {
-		created.requests, created.longRunning = make(chan struct{}, p.budgets.Requests), make(chan struct{}, p.budgets.LongRunning)
-		created.upgrades = make(chan struct{}, maxUpgrades)
-		created.responseMemory = semaphore.NewWeighted(p.memoryPerMember)
 		created.ctx, created.cancel = context.WithCancelCause(context.Background())
 	}
+	created.settings, created.transport = settings, transport
 	p.members[cluster] = created
 	return created, nil
 }
 
-// remove cancels all requests to a cluster and closes its connections.
-func (p *pool) remove(cluster string) {
+// remove cancels all requests to clusters and closes their connections.
+func (p *pool) remove(clusters ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known, ok := p.members[cluster]; ok {
-		known.close()
-		delete(p.members, cluster)
+	for _, cluster := range clusters {
+		if known, found := p.members[cluster]; found {
+			known.cancel(errMemberRemoved)
+			known.transport.closeIdle()
+			delete(p.members, cluster)
+		}
 	}
 }
 
 // close removes all clusters. The pool cannot be used afterwards.
 func (p *pool) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
-	for cluster, known := range p.members {
-		known.close()
-		delete(p.members, cluster)
-	}
+	p.mu.Unlock()
+	p.remove(p.memberNames()...)
 }
 
 func (p *pool) memberNames() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.members))
-}
-
-func (m *member) close() {
-	m.cancel(errMemberRemoved)
-	m.transport.closeIdle()
-}
-
-// tryAcquire acquires a slot and returns the function that releases it. ok is false if there is
-// no free slot.
-func tryAcquire(slots chan struct{}) (release func(), ok bool) {
-	select {
-	case slots <- struct{}{}:
-		return func() { <-slots }, true
-	default:
-		return nil, false
-	}
 }

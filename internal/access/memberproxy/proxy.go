@@ -1,5 +1,5 @@
-// Package memberproxy answers: how does a user of the control plane access the API server of one member
-// cluster, or the API servers of all member clusters, through clusters/proxy?
+// Package memberproxy forwards requests of control plane users to the API server of one member, or to the
+// API servers of all members, through clusters/proxy.
 //
 // Invariants:
 //   - The member receives the token of the impersonator and the name and groups of
@@ -30,7 +30,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/user"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	clientrest "k8s.io/client-go/rest"
@@ -79,8 +78,8 @@ type Proxy struct {
 	members  *pool
 	karmada  *karmadaServer
 	timeouts timeouts
-	// sharedBudgets are the budgets of all members together.
-	sharedBudgets sharedBudgets
+	// shared are the slots that all members share.
+	shared slots
 	// memory limits the responses of members to requests to all clusters. responseMemory is the
 	// memory that all requests to all clusters share.
 	memory         memoryLimits
@@ -104,20 +103,19 @@ func New(sources Sources) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the Karmada API server: %w", err)
 	}
+	host := ""
+	if sources.Karmada != nil {
+		host = sources.Karmada.Host
+	}
 	p := &Proxy{
-		sources: sources, members: newPool(sources.Budgets, sources.addressGuard()), sharedBudgets: newSharedBudgets(sources.Budgets),
-		karmada: karmada, timeouts: defaultTimeouts,
+		sources:  sources,
+		members:  &pool{members: map[string]*member{}, budgets: sources.Budgets, guard: agentaddress.NewGuard(sources.AgentAddresses, host)},
+		shared:   newSlots(sources.Budgets.AllRequests, sources.Budgets.AllLongRunning),
+		karmada:  karmada,
+		timeouts: defaultTimeouts,
 	}
 	p.setMemoryLimits(defaultMemoryLimits)
 	return p, nil
-}
-
-func (s Sources) addressGuard() *agentaddress.Guard {
-	host := ""
-	if s.Karmada != nil {
-		host = s.Karmada.Host
-	}
-	return agentaddress.NewGuard(s.AgentAddresses, host)
 }
 
 // setMemoryLimits sets the memory limits. It must be called before the first request.
@@ -184,49 +182,9 @@ func (p *Proxy) Connect(ctx context.Context, name string, options runtime.Object
 		}
 		return nil, err
 	}
-	client, err := p.newMemberClient(ctx, cluster, caller)
+	client, err := p.Client(ctx, cluster, caller)
 	if err != nil {
 		return nil, err
 	}
-	return &forwarder{client: client, path: proxyOptions.Path, responder: responder}, nil
-}
-
-// memberClient sends requests of one caller to one member.
-type memberClient struct {
-	cluster *clusterv1alpha1.Cluster
-	member  *member
-	// token is the token of the impersonator. caller is the impersonated user.
-	token  string
-	caller user.Info
-	// freshToken reads the token without a cache.
-	freshToken func(ctx context.Context) (string, error)
-	timeouts   timeouts
-	// sharedBudgets are the budgets of all members together.
-	sharedBudgets sharedBudgets
-	// clientWriter receives the response while the response is read. It is nil if the response is
-	// read completely before it is written.
-	clientWriter http.ResponseWriter
-}
-
-// newMemberClient returns a client for a cluster. It sends no request.
-func (p *Proxy) newMemberClient(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*memberClient, error) {
-	if cluster.Spec.APIEndpoint == "" {
-		return nil, missingEndpoint(cluster)
-	}
-	token, err := impersonatorToken(ctx, cluster, p.sources.Secret)
-	if err != nil {
-		return nil, err
-	}
-	caBundle, err := caBundle(ctx, cluster, p.sources.Secret)
-	if err != nil {
-		return nil, err
-	}
-	member, err := p.members.get(cluster.Name, newConnectionSettings(cluster, caBundle))
-	if err != nil {
-		return nil, newUnavailableError(cluster, err)
-	}
-	fresh := func(ctx context.Context) (string, error) {
-		return impersonatorToken(ctx, cluster, p.sources.FreshSecret)
-	}
-	return &memberClient{cluster: cluster, member: member, token: token, caller: caller, freshToken: fresh, timeouts: p.timeouts, sharedBudgets: p.sharedBudgets}, nil
+	return client.Handler(proxyOptions.Path, responder), nil
 }

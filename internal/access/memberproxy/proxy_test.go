@@ -242,8 +242,12 @@ func echo(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n%s as %s\n",
-		req.URL.RequestURI(), req.Header.Get("Impersonate-User"))
+	protocol := req.Header.Get("Upgrade")
+	if strings.HasSuffix(req.URL.Path, "/changed") {
+		protocol = "other"
+	}
+	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n%s as %s\n",
+		protocol, req.URL.RequestURI(), req.Header.Get("Impersonate-User"))
 	_, _ = io.Copy(conn, buffered)
 }
 
@@ -273,6 +277,7 @@ func TestRejectedUpgradesAreExplained(t *testing.T) {
 	}{
 		"an error of the member is passed on":        {"/proxy/forbidden", http.StatusForbidden, "not you"},
 		"a member that does not upgrade is an error": {"/proxy/ignored", http.StatusBadGateway, "invalid upgrade response"},
+		"another protocol is an error":               {"/proxy/changed", http.StatusBadGateway, `invalid upgrade response of cluster "m1": 101 Switching Protocols other`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

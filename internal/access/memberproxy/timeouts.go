@@ -33,9 +33,10 @@ var defaultTimeouts = timeouts{
 	lookup: 10 * time.Second, list: 30 * time.Second, clientRead: 2 * time.Minute,
 }
 
-// watchdog calls a function after a time without a reset.
+// watchdog calls a function after a time without a reset. A nil watchdog does nothing.
 type watchdog struct {
 	timer *time.Timer
+	// limit is the time without a reset, or 0 if resets have no effect.
 	limit time.Duration
 }
 
@@ -43,9 +44,9 @@ func newWatchdog(limit time.Duration, end func()) *watchdog {
 	return &watchdog{timer: time.AfterFunc(limit, end), limit: limit}
 }
 
-// reset restarts the idle time.
+// reset restarts the time limit, unless it is fixed.
 func (w *watchdog) reset() {
-	if w != nil {
+	if w != nil && w.limit > 0 {
 		w.timer.Reset(w.limit)
 	}
 }
@@ -95,15 +96,4 @@ func limitClientWrites(ctx context.Context, client http.ResponseWriter) (stop fu
 		_ = http.NewResponseController(client).SetWriteDeadline(time.Now().Add(finalWriteTimeout))
 	})
 	return func() { stopped() }
-}
-
-// withLinkedCancel returns a context that also ends when the context other ends, with the same
-// cause.
-func withLinkedCancel(ctx, other context.Context) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
-	return ctx, func(cause error) {
-		stop()
-		cancel(cause)
-	}
 }

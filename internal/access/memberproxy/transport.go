@@ -1,6 +1,7 @@
 package memberproxy
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -20,20 +21,14 @@ const (
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
-	// keepAlive and keepAliveProbes are chosen so that dead peers of idle streams are detected
-	// within 20 s.
+	// keepAlive and keepAliveProbes are chosen so that dead peers of idle streams are detected within 20 s.
 	keepAlive       = 5 * time.Second
 	keepAliveProbes = 3
 	maxIdlePerHost  = 25
-	// maxLongRunning and maxUpgrades limit the long-running requests to one member, and thereby the
-	// connections. Watches share connections over HTTP/2, but each upgrade has its own connection.
-	// 100 users with 20 watches each stay below the limits.
-	maxLongRunning = 2000
-	maxUpgrades    = 500
 )
 
-// connectionSettings are the settings that connections to a cluster depend on. Clients with equal
-// settings can share connections.
+// connectionSettings are the settings of the connections to a cluster. Requests with equal settings share
+// connections.
 type connectionSettings struct {
 	endpoint string
 	caBundle string
@@ -41,7 +36,7 @@ type connectionSettings struct {
 	proxyURL string
 	// proxyHeader is the header for the proxy in a canonical form: sorted lines of name and value.
 	proxyHeader string
-	// agent is the name of the cluster if its agent chooses the addresses, and otherwise empty.
+	// agent is the cluster name if the cluster's agent chooses the addresses, and otherwise empty.
 	agent string
 }
 
@@ -66,16 +61,6 @@ func newConnectionSettings(cluster *clusterv1alpha1.Cluster, caBundle []byte) co
 	return settings
 }
 
-func (c connectionSettings) header() http.Header {
-	header := http.Header{}
-	for line := range strings.SplitSeq(c.proxyHeader, "\n") {
-		if name, value, ok := strings.Cut(line, "\x00"); ok {
-			header.Add(name, value)
-		}
-	}
-	return header
-}
-
 func (c connectionSettings) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.insecure}
 	if c.insecure || c.caBundle == "" {
@@ -92,68 +77,109 @@ func (c connectionSettings) tlsConfig() (*tls.Config, error) {
 type transport struct {
 	// requests sends requests without an upgrade. Many requests share one connection.
 	requests *http.Transport
-	// upgrades opens a connection for each request. It has its own TLS configuration, because an
-	// upgrade requires HTTP/1.1.
+	// upgrades opens a connection for each request, because an upgrade requires HTTP/1.1.
 	upgrades *http.Transport
 }
 
-func newTransport(r connectionSettings, guard *agentaddress.Guard) (*transport, error) {
-	tlsConfig, err := r.tlsConfig()
+func newTransport(settings connectionSettings, guard *agentaddress.Guard) (*transport, error) {
+	requests, err := settings.httpTransport(guard)
 	if err != nil {
 		return nil, err
 	}
-	dial, err := r.dialer(guard)
+	requests.ForceAttemptHTTP2 = true
+	// Pings detect that a member has disappeared. This matters because all requests share a connection.
+	requests.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
+	requests.IdleConnTimeout, requests.MaxIdleConnsPerHost = idleTimeout, maxIdlePerHost
+	upgrades, err := settings.httpTransport(guard)
 	if err != nil {
 		return nil, err
 	}
-	requests := &http.Transport{
+	// A connection serves one stream. If an upgrade is rejected, its connection is not kept.
+	upgrades.MaxIdleConnsPerHost = -1
+	return &transport{requests: requests, upgrades: upgrades}, nil
+}
+
+// httpTransport returns a transport that connects to the cluster, directly or through the cluster's proxy.
+func (c connectionSettings) httpTransport(guard *agentaddress.Guard) (*http.Transport, error) {
+	tlsConfig, err := c.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: keepAliveProbes}
+	dialer := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}
+	dial := dialer.DialContext
+	if c.agent != "" {
+		dial = guard.Dialer(dialer, c.agent, agentaddress.FieldOf(c.proxyURL))
+	}
+	t := &http.Transport{
 		DialContext:         dial,
 		TLSClientConfig:     tlsConfig,
 		TLSHandshakeTimeout: handshakeTimeout,
-		ForceAttemptHTTP2:   true,
-		// Pings detect that a member has disappeared. This matters because all requests share a
-		// connection.
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-		IdleConnTimeout:     idleTimeout,
-		MaxIdleConnsPerHost: maxIdlePerHost,
 		// The client and the member negotiate compression. Bodies are forwarded unchanged.
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
-	upgrades := &http.Transport{
-		DialContext:         dial,
-		TLSClientConfig:     tlsConfig.Clone(),
-		TLSHandshakeTimeout: handshakeTimeout,
-		DisableCompression:  true,
-
-		MaxResponseHeaderBytes: maxHeaderBytes,
-		// A connection serves one stream. If an upgrade is rejected, its connection is not kept.
-		MaxIdleConnsPerHost: -1,
+	if c.proxyURL == "" {
+		return t, nil
 	}
-	return &transport{requests: requests, upgrades: upgrades}, nil
+	return t, c.useProxy(t)
+}
+
+// useProxy makes a transport connect through the cluster's proxy. The header is sent to HTTP proxies only.
+func (c connectionSettings) useProxy(t *http.Transport) error {
+	proxyURL, err := url.Parse(c.proxyURL)
+	if err != nil {
+		return fmt.Errorf("parsing spec.proxyURL: %w", err)
+	}
+	switch proxyURL.Scheme {
+	case "http", "socks5":
+	case "https":
+		// The certificate of the proxy is not issued by the member's CA.
+		dial := t.DialContext
+		t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+			defer cancel()
+			secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: proxyURL.Hostname()})
+			if err := secured.HandshakeContext(ctx); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
+			return secured, nil
+		}
+	default:
+		return fmt.Errorf("proxy scheme %q is not http, https or socks5", proxyURL.Scheme)
+	}
+	t.ProxyConnectHeader = http.Header{}
+	for line := range strings.SplitSeq(c.proxyHeader, "\n") {
+		if name, value, found := strings.Cut(line, "\x00"); found {
+			t.ProxyConnectHeader.Add(name, value)
+		}
+	}
+	if t.ProxyConnectHeader.Get("Proxy-Authorization") != "" && proxyURL.Scheme != "socks5" {
+		// Otherwise the credentials in the URL would replace those in the header.
+		proxyURL.User = nil
+	}
+	t.Proxy = http.ProxyURL(proxyURL)
+	t.OnProxyConnectResponse = func(_ context.Context, proxyURL *url.URL, _ *http.Request, resp *http.Response) error {
+		if resp.StatusCode == http.StatusOK {
+			return nil
+		}
+		return &net.OpError{Op: "proxyconnect", Net: "tcp", Err: fmt.Errorf("proxy %s returns %s", proxyURL.Redacted(), resp.Status)}
+	}
+	return nil
+}
+
+// isProxyError reports whether the cluster's proxy, or the connection to it, failed.
+func isProxyError(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) && (operation.Op == "proxyconnect" || operation.Op == "socks connect")
 }
 
 func (t *transport) closeIdle() {
 	t.requests.CloseIdleConnections()
 	t.upgrades.CloseIdleConnections()
-}
-
-// dialer returns the function that connects to the cluster, directly or through the proxy of the
-// cluster. It connects to the proxy itself, because http.Transport does not use its proxy setting
-// for upgrades.
-func (c connectionSettings) dialer(guard *agentaddress.Guard) (dialFunc, error) {
-	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: keepAliveProbes}
-	dialer := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}
-	direct := dialer.DialContext
-	if c.agent != "" {
-		direct = guard.Dialer(dialer, c.agent, agentaddress.FieldOf(c.proxyURL))
-	}
-	if c.proxyURL == "" {
-		return direct, nil
-	}
-	proxyURL, err := url.Parse(c.proxyURL)
-	if err != nil {
-		return nil, fmt.Errorf("parsing spec.proxyURL: %w", err)
-	}
-	return dialThrough(proxyURL, c.header(), direct)
 }

@@ -248,6 +248,9 @@ func TestUpgradeHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Errorf("got %s", resp.Status)
+	}
 	header := <-received
 	for name, want := range map[string]string{
 		"X-Stream-Protocol-Version": "[v4 v5]", "Sec-Websocket-Key": "[abc]", "Sec-Websocket-Version": "[13]", "X_remote_user": "[]", "True-Client-Ip": "[]", "Origin": "[]", "Via": "[]", "Authorization": "[Bearer impersonator-token]",
@@ -256,5 +259,37 @@ func TestUpgradeHeaders(t *testing.T) {
 		if got := fmt.Sprint(header[name]); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
+	}
+}
+
+// TestEarlyDataOfStream sends data in the same packet as the request to switch protocols.
+func TestEarlyDataOfStream(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(echo))
+	conn, err := net.Dial("tcp", f.front(t).Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	fmt.Fprint(conn, "GET /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly\n")
+	reader := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	fmt.Fprint(conn, "late\n")
+	for _, want := range []string{"/exec as alice\n", "early\n", "late\n"} {
+		if got, err := reader.ReadString('\n'); got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+}
+
+// TestUnrequestedUpgrade uses a member that switches protocols although the client did not ask for it.
+func TestUnrequestedUpgrade(t *testing.T) {
+	f, _ := newFixtureHTTP1(t, http.HandlerFunc(echo))
+	if got := sendRequest(t, newRequest(t, "GET", f.front(t).URL+"/proxy/exec", "")); got.code != http.StatusBadGateway {
+		t.Errorf("got %v", got)
 	}
 }

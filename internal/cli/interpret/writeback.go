@@ -15,7 +15,7 @@ import (
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter/customization"
-	"karmada.io/karmada/internal/domain/rawjson"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // yamlIndent is the number of spaces of one level in YAML.
@@ -141,9 +141,9 @@ func changesOf(original, edited *configv1alpha1.ResourceInterpreterCustomization
 func changeJSON(text []byte, changes []change) (changed []byte, err error) {
 	for _, each := range changes {
 		if each.text == "" {
-			changed, err = rawjson.Remove(nil, text, each.path...)
+			changed, err = jsonedit.Remove(nil, text, each.path...)
 		} else {
-			changed, err = rawjson.Set(nil, text, quote(each.text), each.path...)
+			changed, err = jsonedit.Set(nil, text, quote(each.text), each.path...)
 		}
 		if err != nil {
 			return nil, err

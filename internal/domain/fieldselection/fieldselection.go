@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"karmada.io/karmada/internal/domain/rawjson"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // field describes how the value of a selectable field is read.
@@ -162,14 +162,14 @@ func (f field) read(object []byte) string {
 		if path == "" {
 			continue
 		}
-		raw, err := rawjson.Get(object, strings.Split(path, ".")...)
+		raw, err := jsonedit.Get(object, strings.Split(path, ".")...)
 		if err != nil || raw == nil || string(raw) == "null" {
 			continue
 		}
 		if raw[0] != '"' {
 			return string(raw)
 		}
-		if text, err := rawjson.GetString(object, strings.Split(path, ".")...); err == nil {
+		if text, err := jsonedit.GetString(object, strings.Split(path, ".")...); err == nil {
 			return text
 		}
 	}

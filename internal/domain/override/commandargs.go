@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 func overrideCommand(manifest *unstructured.Unstructured, entry policyv1alpha1.CommandArgsOverrider) (string, error) {
@@ -26,7 +26,7 @@ func overrideArgs(manifest *unstructured.Unstructured, entry policyv1alpha1.Comm
 // select many workloads. The returned text then names the containers of the workload.
 func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) (string, error) {
 	var names []string
-	err := forEachContainer(manifest, func(path jsonpointer.Pointer, container map[string]any) error {
+	err := forEachContainer(manifest, func(path jsonedit.Pointer, container map[string]any) error {
 		if name, ok := container["name"].(string); ok {
 			names = append(names, strconv.Quote(name))
 		}

@@ -7,19 +7,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
 // containersPath returns the path of the containers of a kind. It returns nil for kinds that image,
 // command and args overriders do not support. The path does not include init containers, but an
 // image overrider with a predicate can change them.
-func containersPath(kind string) jsonpointer.Pointer {
+func containersPath(kind string) jsonedit.Pointer {
 	switch kind {
 	case "Pod":
-		return jsonpointer.Pointer{"spec", "containers"}
+		return jsonedit.Pointer{"spec", "containers"}
 	case "Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job":
-		return jsonpointer.Pointer{"spec", "template", "spec", "containers"}
+		return jsonedit.Pointer{"spec", "template", "spec", "containers"}
 	default:
 		return nil
 	}
@@ -28,7 +28,7 @@ func containersPath(kind string) jsonpointer.Pointer {
 // unsupportedKind says that the overriders of containers do not support the kind of the manifest. It
 // returns an empty string for a kind without containers, because a policy may select many kinds.
 func unsupportedKind(manifest *unstructured.Unstructured) string {
-	for _, path := range []jsonpointer.Pointer{
+	for _, path := range []jsonedit.Pointer{
 		{"spec", "containers"}, {"spec", "template", "spec", "containers"}, {"spec", "jobTemplate", "spec", "template", "spec", "containers"},
 	} {
 		if containers, found, err := unstructured.NestedFieldNoCopy(manifest.Object, path...); err == nil && found && containers != nil {
@@ -43,7 +43,7 @@ func namespacedName(manifest *unstructured.Unstructured) string {
 }
 
 // forEachContainer calls visit for every container of a workload. visit may change the container.
-func forEachContainer(manifest *unstructured.Unstructured, visit func(path jsonpointer.Pointer, container map[string]any) error) error {
+func forEachContainer(manifest *unstructured.Unstructured, visit func(path jsonedit.Pointer, container map[string]any) error) error {
 	path := containersPath(manifest.GetKind())
 	if path == nil {
 		return nil
@@ -57,13 +57,13 @@ func forEachContainer(manifest *unstructured.Unstructured, visit func(path jsonp
 	}
 	containers, ok := listed.([]any)
 	if !ok {
-		return mismatchf(path.String(), "", "expected a list of containers, found %s", jsonpointer.TypeName(listed))
+		return mismatchf(path.String(), "", "expected a list of containers, found %s", jsonedit.TypeName(listed))
 	}
 	for i := range containers {
 		containerPath := append(slices.Clone(path), strconv.Itoa(i))
 		container, ok := containers[i].(map[string]any)
 		if !ok {
-			return mismatchf(containerPath.String(), "", "expected a container, found %s", jsonpointer.TypeName(containers[i]))
+			return mismatchf(containerPath.String(), "", "expected a container, found %s", jsonedit.TypeName(containers[i]))
 		}
 		if err := visit(containerPath, container); err != nil {
 			return err

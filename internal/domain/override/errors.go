@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // RuleError identifies the entry of a policy that cannot be applied to a manifest, and describes
@@ -87,7 +87,7 @@ func placeOf(err error) (path, remedy string) {
 	if errors.As(err, &mismatch) {
 		return mismatch.path, mismatch.remedy
 	}
-	var missing *jsonpointer.Error
+	var missing *jsonedit.PointerError
 	if errors.As(err, &missing) {
 		return missing.Pointer, missing.Remedy
 	}

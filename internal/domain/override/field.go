@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // documentOperation is one operation on the document in a field. It is used for YAML and JSON
@@ -30,7 +30,7 @@ func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.Fie
 	if len(entry.YAML) == 0 && len(entry.JSON) == 0 {
 		return "it has neither json nor yaml operations", nil
 	}
-	path, err := jsonpointer.Parse(entry.FieldPath)
+	path, err := jsonedit.ParsePointer(entry.FieldPath)
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +40,7 @@ func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.Fie
 	}
 	text, ok := current.(string)
 	if !ok {
-		return "", mismatchf(entry.FieldPath, "set fieldPath to the path of a string", "expected a string, found %s", jsonpointer.TypeName(current))
+		return "", mismatchf(entry.FieldPath, "set fieldPath to the path of a string", "expected a string, found %s", jsonedit.TypeName(current))
 	}
 	changed, err := patchText(text, entry)
 	if err != nil {
@@ -76,7 +76,7 @@ func patchDocument(
 		return "", err
 	}
 	for i, operation := range operations {
-		path, err := jsonpointer.Parse(operation.path)
+		path, err := jsonedit.ParsePointer(operation.path)
 		if err != nil {
 			return "", fmt.Errorf("operation %d: %w", i, err)
 		}

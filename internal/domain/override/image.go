@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // image is a parsed container image reference: [registry/]repository[:tag][@digest].
@@ -146,15 +146,15 @@ func overrideImage(manifest *unstructured.Unstructured, entry policyv1alpha1.Ima
 	}
 	var why string
 	changed := map[string]string{}
-	forEachImage := func(visit func(path jsonpointer.Pointer, container map[string]any) error) error {
-		return forEachContainer(manifest, func(path jsonpointer.Pointer, container map[string]any) error {
+	forEachImage := func(visit func(path jsonedit.Pointer, container map[string]any) error) error {
+		return forEachContainer(manifest, func(path jsonedit.Pointer, container map[string]any) error {
 			if _, present := container["image"]; !present {
 				return nil // a missing image is valid in a template, because admission in the member may set it
 			}
 			return visit(append(slices.Clone(path), "image"), container)
 		})
 	}
-	err := forEachImage(func(path jsonpointer.Pointer, container map[string]any) error {
+	err := forEachImage(func(path jsonedit.Pointer, container map[string]any) error {
 		text, invalid, err := changeImage(path, container["image"], entry)
 		changed[path.String()], why = text, cmp.Or(why, invalid)
 		return err
@@ -162,14 +162,14 @@ func overrideImage(manifest *unstructured.Unstructured, entry policyv1alpha1.Ima
 	if err != nil || why != "" {
 		return why, err
 	}
-	return "", forEachImage(func(path jsonpointer.Pointer, container map[string]any) error {
+	return "", forEachImage(func(path jsonedit.Pointer, container map[string]any) error {
 		container["image"] = changed[path.String()]
 		return nil
 	})
 }
 
 func overrideImageAt(manifest *unstructured.Unstructured, entry policyv1alpha1.ImageOverrider) (string, error) {
-	path, err := jsonpointer.Parse(entry.Predicate.Path)
+	path, err := jsonedit.ParsePointer(entry.Predicate.Path)
 	if err != nil {
 		return "", err
 	}
@@ -186,10 +186,10 @@ func overrideImageAt(manifest *unstructured.Unstructured, entry policyv1alpha1.I
 }
 
 // changeImage returns the changed image, or why the change would not give a valid image reference.
-func changeImage(path jsonpointer.Pointer, current any, entry policyv1alpha1.ImageOverrider) (changed, why string, err error) {
+func changeImage(path jsonedit.Pointer, current any, entry policyv1alpha1.ImageOverrider) (changed, why string, err error) {
 	text, ok := current.(string)
 	if !ok {
-		return "", "", mismatchf(path.String(), "set the path to that of an image", "expected a string, found %s", jsonpointer.TypeName(current))
+		return "", "", mismatchf(path.String(), "set the path to that of an image", "expected a string, found %s", jsonedit.TypeName(current))
 	}
 	parsed, err := parseImage(text)
 	if err != nil {

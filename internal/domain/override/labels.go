@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 func overrideLabels(manifest *unstructured.Unstructured, entry policyv1alpha1.LabelAnnotationOverrider) (string, error) {
@@ -19,7 +19,7 @@ func overrideAnnotations(manifest *unstructured.Unstructured, entry policyv1alph
 // or "annotations". The operator add sets every key. The operators replace and remove ignore absent
 // keys, so that one policy can select manifests with and without the key.
 func overrideLabelsOrAnnotations(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.LabelAnnotationOverrider) error {
-	path := jsonpointer.Pointer{"metadata", field}
+	path := jsonedit.Pointer{"metadata", field}
 	keys, found, err := unstructured.NestedMap(manifest.Object, path...)
 	if err != nil {
 		return &mismatchError{path: path.String(), err: err}

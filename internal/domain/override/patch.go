@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // patchOperation is one operation of a JSON patch (RFC 6902), restricted to the three
@@ -12,7 +12,7 @@ import (
 // the field of an object and inserts into a list.
 type patchOperation struct {
 	operator policyv1alpha1.OverriderOperator
-	path     jsonpointer.Pointer
+	path     jsonedit.Pointer
 	value    any
 }
 
@@ -42,7 +42,7 @@ func (p patchOperation) unknownOperatorError() error {
 
 // addRemedy adds the usual remedy for the operator to an error without a remedy.
 func (p patchOperation) addRemedy(err error) error {
-	var missing *jsonpointer.Error
+	var missing *jsonedit.PointerError
 	if !errors.As(err, &missing) || missing.Remedy != "" {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // FuzzPatchOperation compares patchOperation with the JSON patch library of upstream Karmada:
@@ -54,7 +54,7 @@ func FuzzPatchOperation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		parsed, err := jsonpointer.Parse(path)
+		parsed, err := jsonedit.ParsePointer(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,14 +7,14 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // overridePlaintext applies one entry of a plaintext list. Applying the entries one by one is
 // equivalent to applying all entries as one patch, because the manifest is discarded after the
 // first error.
 func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1.PlaintextOverrider) (string, error) {
-	path, err := jsonpointer.Parse(entry.Path)
+	path, err := jsonedit.ParsePointer(entry.Path)
 	if err != nil {
 		return "", err
 	}
@@ -28,7 +28,7 @@ func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1
 	}
 	object, ok := changed.(map[string]any)
 	if !ok {
-		return "", mismatchf(entry.Path, "name a field of the manifest", "a manifest cannot be %s", jsonpointer.TypeName(changed))
+		return "", mismatchf(entry.Path, "name a field of the manifest", "a manifest cannot be %s", jsonedit.TypeName(changed))
 	}
 	manifest.Object = object
 	return "", nil

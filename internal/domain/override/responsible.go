@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // maxResponsible is the maximum number of overriders that are listed for one rejection.
@@ -103,7 +103,7 @@ func (r Rejection) concernsPath(path string) bool {
 // dottedPath converts a JSON pointer to the notation of paths in errors of API servers, without
 // indexes.
 func dottedPath(path string) string {
-	tokens, err := jsonpointer.Parse(path)
+	tokens, err := jsonedit.ParsePointer(path)
 	if err != nil {
 		return ""
 	}

@@ -3,19 +3,19 @@ package override
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // validateObject returns an error if a manifest is not a valid object. A rule may rename an object,
 // but must keep a name and valid labels, because Karmada stores ownership in labels.
 func validateObject(manifest *unstructured.Unstructured) error {
-	for _, field := range []jsonpointer.Pointer{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
+	for _, field := range []jsonedit.Pointer{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
 		text, _, err := unstructured.NestedString(manifest.Object, field...)
 		if err != nil || text == "" {
 			return mismatchf(field.String(), "keep the field a string", "an object needs %s", field[len(field)-1])
 		}
 	}
-	for _, field := range []jsonpointer.Pointer{{"metadata", "labels"}, {"metadata", "annotations"}} {
+	for _, field := range []jsonedit.Pointer{{"metadata", "labels"}, {"metadata", "annotations"}} {
 		if _, _, err := unstructured.NestedStringMap(manifest.Object, field...); err != nil {
 			return mismatchf(field.String(), "keep the field a map of strings", "%w", err)
 		}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"karmada.io/karmada/internal/domain/jsonpointer"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 const (
@@ -48,7 +48,7 @@ func applyPatch(object map[string]any, text []byte) (map[string]any, error) {
 	}
 	patched, isObject := p.document.(map[string]any)
 	if !isObject {
-		return nil, fmt.Errorf("the patched object is %s, not an object", jsonpointer.TypeName(p.document))
+		return nil, fmt.Errorf("the patched object is %s, not an object", jsonedit.TypeName(p.document))
 	}
 	return patched, nil
 }
@@ -63,7 +63,7 @@ func (o *patchOperation) describe() string {
 
 // describeFailure returns the text of an error with its remedy. Names from the patch are shortened.
 func describeFailure(err error) string {
-	var missing *jsonpointer.Error
+	var missing *jsonedit.PointerError
 	if errors.As(err, &missing) && missing.Remedy != "" {
 		return limit(err.Error()) + ": " + missing.Remedy
 	}
@@ -81,11 +81,11 @@ type patching struct {
 var errTooMuchWork = fmt.Errorf("the patch moves or copies more than %d MiB: replace the fields around them", maxWork>>20)
 
 // parsePointer parses the path of an operation.
-func parsePointer(text string) (jsonpointer.Pointer, error) {
+func parsePointer(text string) (jsonedit.Pointer, error) {
 	if depth := strings.Count(text, "/"); depth > maxDepth {
 		return nil, fmt.Errorf("a path has %d parts, more than %d", depth, maxDepth)
 	}
-	return jsonpointer.Parse(text)
+	return jsonedit.ParsePointer(text)
 }
 
 func (p *patching) apply(o *patchOperation) error {
@@ -124,7 +124,7 @@ func (o *patchOperation) value() (any, error) {
 	return value, nil
 }
 
-func (p *patching) applyValue(op string, path jsonpointer.Pointer, value any) error {
+func (p *patching) applyValue(op string, path jsonedit.Pointer, value any) error {
 	switch op {
 	case "test":
 		found, err := path.Get(p.document)
@@ -142,7 +142,7 @@ func (p *patching) applyValue(op string, path jsonpointer.Pointer, value any) er
 	}
 }
 
-func (p *patching) applyFrom(o *patchOperation, path jsonpointer.Pointer) error {
+func (p *patching) applyFrom(o *patchOperation, path jsonedit.Pointer) error {
 	if o.From == nil {
 		return errors.New("from is missing")
 	}
@@ -202,7 +202,7 @@ func (p *patching) measure(value any, depth int) error {
 }
 
 // add sets a field of an object, or inserts an entry into a list.
-func (p *patching) add(path jsonpointer.Pointer, value any) (err error) {
+func (p *patching) add(path jsonedit.Pointer, value any) (err error) {
 	if err := p.measure(value, len(path)); err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (p *patching) add(path jsonpointer.Pointer, value any) (err error) {
 }
 
 // replace replaces a value that exists.
-func (p *patching) replace(path jsonpointer.Pointer, value any) (err error) {
+func (p *patching) replace(path jsonedit.Pointer, value any) (err error) {
 	if err := p.measure(value, len(path)); err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (p *patching) replace(path jsonpointer.Pointer, value any) (err error) {
 }
 
 // remove removes a value that exists, and returns the value.
-func (p *patching) remove(path jsonpointer.Pointer) (removed any, err error) {
+func (p *patching) remove(path jsonedit.Pointer) (removed any, err error) {
 	if removed, err = path.Get(p.document); err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (p *patching) remove(path jsonpointer.Pointer) (removed any, err error) {
 }
 
 // measureShift counts the entries that an inserted or removed entry of a list can move.
-func (p *patching) measureShift(path jsonpointer.Pointer) error {
+func (p *patching) measureShift(path jsonedit.Pointer) error {
 	if len(path) == 0 {
 		return nil
 	}

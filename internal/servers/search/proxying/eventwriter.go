@@ -6,12 +6,11 @@ import (
 	"net/http"
 	"time"
 
-	"karmada.io/karmada/internal/domain/clusterjson"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/domain/combinedversion"
-	"karmada.io/karmada/internal/domain/rawjson"
+	"karmada.io/karmada/internal/domain/jsonedit"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
@@ -24,12 +23,12 @@ type eventWriter struct {
 
 // start sends the header of the watch.
 func (e *eventWriter) start() {
-	e.w.Header().Set("Content-Type", jsonMediaType)
+	e.w.Header().Set("Content-Type", fanout.JSON)
 	e.w.WriteHeader(http.StatusOK)
 }
 
-// write writes an event of an object. An object whose cluster has no version yet keeps its plain version,
-// so that an update with it is not unconditional.
+// write writes an event of an object. An object whose cluster has no version yet keeps its plain version, so
+// that an update with it is conditional.
 func (e *eventWriter) write(eventType string, object *objectcache.Object, versions map[string]string) error {
 	var err error
 	if e.text, err = object.AppendJSON(e.text[:0]); err != nil {
@@ -37,13 +36,13 @@ func (e *eventWriter) write(eventType string, object *objectcache.Object, versio
 	}
 	body := e.text
 	if _, known := versions[object.Source().Cluster]; known {
-		if e.scratch, err = clusterjson.WithVersion(e.scratch[:0], body, combinedversion.New(versions)); err != nil {
+		if e.scratch, err = fanout.WithVersion(e.scratch[:0], body, combinedversion.New(versions)); err != nil {
 			return err
 		}
 		body = e.scratch
 	}
-	if e.format.isPartial {
-		partial, err := clusterjson.ToPartial(nil, body)
+	if e.format.IsPartial {
+		partial, err := fanout.ToPartial(nil, body)
 		if err != nil {
 			return err
 		}
@@ -59,7 +58,7 @@ func (e *eventWriter) writeRaw(eventType string, object []byte) error {
 	e.buffer.WriteString(`","object":`)
 	e.buffer.Write(object)
 	e.buffer.WriteString("}\n")
-	if e.buffer.Len() >= chunk {
+	if e.buffer.Len() >= fanout.FlushBytes {
 		return e.flush()
 	}
 	return nil
@@ -68,12 +67,12 @@ func (e *eventWriter) writeRaw(eventType string, object []byte) error {
 // bookmark writes a bookmark.
 func (e *eventWriter) bookmark(versions map[string]string, endsInitialEvents bool) error {
 	kind, apiVersion := e.kind.GroupVersionKind().Kind, e.kind.GroupVersionKind().GroupVersion().String()
-	if e.format.isPartial {
+	if e.format.IsPartial {
 		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/v1"
 	}
-	object := append([]byte(`{"kind":`), rawjson.Quote(kind)...)
-	object = append(append(object, `,"apiVersion":`...), rawjson.Quote(apiVersion)...)
-	object = append(append(object, `,"metadata":{"resourceVersion":`...), rawjson.Quote(combinedversion.New(versions).String())...)
+	object := append([]byte(`{"kind":`), jsonedit.Quote(kind)...)
+	object = append(append(object, `,"apiVersion":`...), jsonedit.Quote(apiVersion)...)
+	object = append(append(object, `,"metadata":{"resourceVersion":`...), jsonedit.Quote(combinedversion.New(versions).String())...)
 	object = append(object, `,"creationTimestamp":null`...)
 	if endsInitialEvents {
 		object = append(object, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`...)

@@ -2,93 +2,91 @@ package proxying
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
+	"sync"
 	"time"
 
-	"karmada.io/karmada/internal/domain/clusterjson"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/memberproxy"
-	"karmada.io/karmada/internal/domain/rawjson"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// fetch reads a path of a cluster as the caller. It returns the body of a successful response. An
-// error names the cluster.
-func (r *request) fetch(ctx context.Context, cluster, path string, query url.Values) ([]byte, error) {
+// read reads a path of a cluster as the caller. It returns the code of the response and its body, of which it
+// reads at most one byte more than the limit. An error means that the cluster did not respond completely.
+func (r *request) read(ctx context.Context, cluster, path, accept string, query url.Values) (code int, body []byte, err error) {
 	idle, total := r.idle(cluster), r.limits.Page
 	if idle == r.limits.Suspect {
 		total = 3 * idle
 	}
 	ctx, cancel := context.WithTimeout(ctx, total)
 	defer cancel()
-	body, answered, err := r.read(ctx, cluster, path, query, idle)
-	if r.req.Context().Err() == nil {
-		r.suspects.record(cluster, answered)
-	}
-	return body, err
-}
-
-// read reads a path of a cluster. answered reports whether the cluster answered, also with an error.
-func (r *request) read(ctx context.Context, cluster, path string, query url.Values, idle time.Duration) (body []byte, answered bool, err error) {
+	defer func() {
+		if r.req.Context().Err() == nil {
+			r.suspects.record(cluster, err == nil)
+		}
+	}()
 	response, err := r.Handler.options.Reads.Do(ctx, cluster, r.caller, memberproxy.Request{
-		Method: http.MethodGet, Path: path, Query: query, Header: http.Header{"Accept": {r.format.accept}}, Idle: idle,
+		Method: http.MethodGet, Path: path, Query: query, Header: http.Header{"Accept": {accept}}, Idle: idle,
 	})
 	if err != nil {
-		return nil, false, asStatus(cluster, err)
+		return 0, nil, asStatus(cluster, err)
 	}
 	defer response.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(response.Body, r.limits.PageBytes+1))
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, false, newUnavailable("cluster %q: its response was not complete in time: select fewer objects, or try again", cluster)
+		return 0, nil, fanout.NewUnavailableError("cluster %q: its response was not complete in time: select fewer objects, or try again", cluster)
 	case err != nil:
-		return nil, false, newUnavailable("cluster %q: reading its response: %v", cluster, err)
-	case int64(len(body)) > r.limits.PageBytes:
-		return nil, true, &tooLargeError{newUnavailable("cluster %q: its response exceeds %d bytes: select fewer objects", cluster, r.limits.PageBytes)}
-	case response.StatusCode != http.StatusOK:
-		return nil, true, responseError(cluster, response, body)
+		return 0, nil, fanout.NewUnavailableError("cluster %q: reading its response: %v", cluster, err)
 	}
-	return body, true, nil
+	return response.StatusCode, body, nil
+}
+
+// fetch reads a path of a cluster as the caller, and returns the body of a successful response. An error is a
+// Status that names the cluster.
+func (r *request) fetch(ctx context.Context, cluster, path string, query url.Values) ([]byte, error) {
+	code, body, err := r.read(ctx, cluster, path, r.format.Accept, query)
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(body)) > r.limits.PageBytes:
+		return nil, &tooLargeError{fanout.NewUnavailableError("cluster %q: its response exceeds %d bytes: select fewer objects", cluster, r.limits.PageBytes)}
+	case code != http.StatusOK:
+		return nil, responseError(cluster, code, body)
+	}
+	return body, nil
 }
 
 // tooLargeError is the error of a response that exceeds the limit.
 type tooLargeError struct{ *apierrors.StatusError }
 
-// idle returns how long a cluster may send nothing.
-func (r *request) idle(cluster string) time.Duration {
-	if r.isStrict {
-		return r.limits.Idle
+// responseError returns the Status of a cluster's error response.
+func responseError(cluster string, code int, body []byte) *apierrors.StatusError {
+	message := fanout.StatusMessage(body)
+	if message == "" {
+		return fanout.NewStatusError(int32(code), metav1.StatusReasonUnknown, "cluster %q returns %d %s", cluster, code, http.StatusText(code))
 	}
-	objects := r.kind.Snapshot().Cluster(cluster)
-	if objects != nil {
-		if state, _, _ := objects.State(); state == objectcache.Stale {
-			return r.limits.Suspect
-		}
-	}
-	if r.suspects.has(cluster) {
-		return r.limits.Suspect
-	}
-	return r.limits.Idle
+	status := metav1.Status{}
+	_ = json.Unmarshal(body, &status) // it is a Status, because it has a message
+	err := fanout.NewStatusError(int32(code), status.Reason, "cluster %q: %s", cluster, message)
+	err.ErrStatus.Details = status.Details
+	return err
 }
 
-// fetchObject reads one object, or a table with one row.
-func (r *request) fetchObject(ctx context.Context, cluster, path string, query url.Values) ([]byte, error) {
-	body, err := r.fetch(ctx, cluster, path, query)
-	if err != nil {
-		return nil, err
-	}
-	if !rawjson.Valid(body) {
-		return nil, newUnavailable("cluster %q: its response is no JSON", cluster)
-	}
-	if body, err = clusterjson.RewriteObject(body, cluster); err != nil {
-		return nil, newUnavailable("cluster %q: reading its response: %v", cluster, err)
-	}
-	return body, nil
+// failsRequest reports whether an error of one cluster concerns the whole request, because the request is
+// wrong or its position in the list is lost.
+func failsRequest(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsNotAcceptable(err)
 }
 
 // asStatus returns an error of a request to a cluster as a Status.
@@ -96,18 +94,64 @@ func asStatus(cluster string, err error) error {
 	if isStatus(err) {
 		return err
 	}
-	return newUnavailable("cluster %q: %v", cluster, err)
+	return fanout.NewUnavailableError("cluster %q: %v", cluster, err)
 }
 
-// collectionPath returns the path of the objects of a namespace. An empty namespace means all
-// namespaces.
-func (r *request) collectionPath(namespace string) string {
-	root := "/api/" + r.info.APIVersion
-	if r.info.APIGroup != "" {
-		root = fmt.Sprintf("/apis/%s/%s", r.info.APIGroup, r.info.APIVersion)
+func isStatus(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
+}
+
+// warn adds a warning for a cluster.
+func (r *request) warn(cluster, format string, args ...any) {
+	r.warnings.Add(cluster, fmt.Sprintf("cluster %q: ", cluster)+fmt.Sprintf(format, args...))
+}
+
+// reasonOf returns the message of an error without the cluster name at its beginning, for a warning.
+func reasonOf(cluster string, err error) string {
+	return strings.TrimPrefix(err.Error(), fmt.Sprintf("cluster %q: ", cluster))
+}
+
+// idle returns how long a cluster may send no data.
+func (r *request) idle(cluster string) time.Duration {
+	objects := r.kind.Snapshot().Cluster(cluster)
+	isStale := false
+	if objects != nil {
+		state, _, _ := objects.State()
+		isStale = state == objectcache.Stale
 	}
-	if namespace == "" {
-		return root + "/" + r.info.Resource
+	if !r.isStrict && (isStale || r.suspects.has(cluster)) {
+		return r.limits.Suspect
 	}
-	return root + "/namespaces/" + url.PathEscape(namespace) + "/" + r.info.Resource
+	return r.limits.Idle
+}
+
+// suspicion is how long a cluster that did not respond is a suspect.
+const suspicion = 30 * time.Second
+
+// suspects are the clusters that recently did not respond.
+type suspects struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+// record records whether a cluster responded to a request. An error response is a response, too.
+func (s *suspects) record(cluster string, hasResponded bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if hasResponded {
+		delete(s.until, cluster)
+		return
+	}
+	if s.until == nil {
+		s.until = map[string]time.Time{}
+	}
+	s.until[cluster] = time.Now().Add(suspicion)
+}
+
+// has reports whether a cluster is a suspect.
+func (s *suspects) has(cluster string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Before(s.until[cluster])
 }

@@ -1,7 +1,7 @@
 package proxying
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,23 +9,26 @@ import (
 	"net/http"
 	"strconv"
 
-	"karmada.io/karmada/internal/domain/clusterjson"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/domain/combinedversion"
-	"karmada.io/karmada/internal/domain/rawjson"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
+
+// style says how merged objects name their clusters.
+var style = fanout.Style{Annotation: clusterv1alpha1.CachedFromClusterAnnotation, HasClusterColumn: true}
 
 // forward forwards a write, or a request for a subresource, to the only cluster that has the object.
 func (r *request) forward() error {
 	if r.info.Name == "" {
-		err := apierrors.NewMethodNotSupported(r.groupResource(), r.info.Verb)
+		err := apierrors.NewMethodNotSupported(fanout.GroupResource(r.info), r.info.Verb)
 		err.ErrStatus.Message += ": the global proxy does not know for which cluster the request is; " +
-			"create objects through a PropagationPolicy, or use " + memberproxy.OneClusterPath
+			"create objects through a PropagationPolicy, or use " + fanout.OneClusterPath
 		return err
 	}
 	ctx := r.req.Context()
@@ -33,22 +36,15 @@ func (r *request) forward() error {
 	if err != nil {
 		return err
 	}
+	if r.isObjectWrite() {
+		return r.write(found.cluster)
+	}
 	handler, err := r.Handler.options.Forwards.Handler(ctx, found.cluster, r.caller, r.path, r.responder)
 	if err != nil {
 		return err
 	}
-	r.warnings.write(r.w)
-	if !r.isObjectWrite() {
-		handler.ServeHTTP(r.w, r.req)
-		return nil
-	}
-	req, err := r.withPlainVersions(found.cluster)
-	if err != nil {
-		return err
-	}
-	w := &objectWriter{ResponseWriter: r.w, cluster: found.cluster, limit: int(r.limits.BodyBytes)}
-	handler.ServeHTTP(w, req)
-	w.finish()
+	r.warnings.WriteTo(r.w.Header())
+	handler.ServeHTTP(r.w, r.req)
 	return nil
 }
 
@@ -61,50 +57,81 @@ func (r *request) isObjectWrite() bool {
 	return false
 }
 
-// withPlainVersions returns the request with the resourceVersions of the cluster in its body,
-// instead of combined versions. A body that cannot be read is forwarded unchanged.
-func (r *request) withPlainVersions(cluster string) (*http.Request, error) {
-	if r.req.Body == nil || r.req.Body == http.NoBody {
-		return r.req, nil
-	}
+// responseHeaders are the headers in the response to a write that the client receives.
+var responseHeaders = []string{"Content-Type", "Content-Encoding", "Retry-After", "Audit-Id", "Warning"}
+
+// write sends a write to a cluster, with the resourceVersions of the cluster instead of combined versions.
+// The object in the response has a combined version, so that the client can use it in the next request.
+func (r *request) write(cluster string) error {
 	body, err := io.ReadAll(io.LimitReader(r.req.Body, r.limits.BodyBytes+1))
 	if err != nil {
-		return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
+		return apierrors.NewBadRequest("reading the body: " + err.Error())
 	}
 	if int64(len(body)) > r.limits.BodyBytes {
-		return nil, apierrors.NewRequestEntityTooLargeError("the body exceeds " + strconv.FormatInt(r.limits.BodyBytes, 10) + " bytes")
+		return apierrors.NewRequestEntityTooLargeError("the body exceeds " + strconv.FormatInt(r.limits.BodyBytes, 10) + " bytes")
 	}
-	req := r.req.Clone(r.req.Context())
-	changed, mediaType, err := r.convertBody(body, cluster)
-	switch {
+	header := r.req.Header.Clone()
+	for _, name := range []string{"Accept-Encoding", "Connection", "Upgrade"} {
+		header.Del(name)
+	}
+	switch converted, mediaType, err := r.convertBody(body, cluster); {
 	case isStatus(err):
-		return nil, err
-	case err == nil:
-		body = changed
-		req.Header.Set("Content-Type", mediaType)
+		return err
+	case err == nil && mediaType != "":
+		body = converted
+		header.Set("Content-Type", mediaType)
 	}
-	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	req.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	return req, nil
+	response, err := r.Handler.options.Forwards.Do(r.req.Context(), cluster, r.caller, memberproxy.Request{
+		Method: r.req.Method, Path: r.path, Query: r.req.URL.Query(), Header: header, Body: body,
+	})
+	if err != nil {
+		return err
+	}
+	r.warnings.WriteTo(r.w.Header())
+	for _, name := range responseHeaders {
+		for _, value := range response.Header.Values(name) {
+			r.w.Header().Add(name, value)
+		}
+	}
+	r.writeResponse(cluster, response)
+	return nil
 }
 
-// convertBody returns a body with plain versions, and its media type. An error that is a Status fails
-// the request. Any other error means that the body is no object in JSON, YAML or protobuf.
+// writeResponse sends the body of the response to a write. Anything but an object in JSON stays unchanged.
+func (r *request) writeResponse(cluster string, response *http.Response) {
+	body, err := io.ReadAll(io.LimitReader(response.Body, r.limits.PageBytes+1))
+	_ = response.Body.Close() // also if the client reads slowly
+	if err != nil || int64(len(body)) > r.limits.PageBytes {
+		panic(http.ErrAbortHandler) // the member may have executed the write, so the client must not receive an error
+	}
+	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if response.StatusCode < http.StatusBadRequest && mediaType == fanout.JSON {
+		if rewritten, err := rewriteObject(cluster, body); err == nil {
+			body = rewritten
+		}
+	}
+	r.w.WriteHeader(response.StatusCode)
+	_, _ = r.w.Write(body)
+}
+
+// convertBody returns a body with plain versions, and its media type. An error that is a Status fails the
+// request. Any other error means that the body is not an object in JSON, YAML or protobuf.
 func (r *request) convertBody(body []byte, cluster string) (converted []byte, mediaType string, err error) {
-	if body, mediaType, err = r.toJSON(body); err != nil {
+	if body, mediaType, err = toJSON(body, r.req.Header.Get("Content-Type")); err != nil {
 		return nil, "", err
 	}
-	if !rawjson.Valid(body) {
-		return nil, "", errNoJSON
+	if !json.Valid(body) {
+		return nil, "", errors.New("the body is no JSON")
 	}
 	path := []string{"preconditions", "resourceVersion"}
 	if r.info.Verb != "delete" {
 		path = []string{"metadata", "resourceVersion"}
-		if body, err = removeAnnotation(body); err != nil {
+		// The annotation that names the cluster must not be stored.
+		if body, err = jsonedit.Remove(nil, body, "metadata", "annotations", clusterv1alpha1.CachedFromClusterAnnotation); err != nil {
 			return nil, "", err
 		}
 	}
-	version, err := rawjson.GetString(body, path...)
+	version, err := jsonedit.GetString(body, path...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -115,116 +142,36 @@ func (r *request) convertBody(body []byte, cluster string) (converted []byte, me
 	own := combinedversion.Parse(version).For(cluster)
 	if own == "" {
 		// Without a version, the write would be unconditional.
-		return nil, "", apierrors.NewConflict(r.groupResource(), r.info.Name, fmt.Errorf(
+		return nil, "", apierrors.NewConflict(fanout.GroupResource(r.info), r.info.Name, fmt.Errorf(
 			"the resourceVersion is not one of cluster %q, which has the object now: read the object again", cluster))
 	}
-	body, err = rawjson.Set(nil, body, rawjson.Quote(own), path...)
+	body, err = jsonedit.Set(nil, body, jsonedit.Quote(own), path...)
 	return body, mediaType, err
 }
 
-var errNoJSON = errors.New("the body is no JSON")
-
 // toJSON converts a body to JSON, and returns its new media type.
-func (r *request) toJSON(body []byte) (converted []byte, mediaType string, err error) {
-	header := r.req.Header.Get("Content-Type")
-	given, _, err := mime.ParseMediaType(header)
-	if err != nil && header != "" {
+func toJSON(body []byte, contentType string) (converted []byte, mediaType string, err error) {
+	given, _, err := mime.ParseMediaType(contentType)
+	if err != nil && contentType != "" {
 		return nil, "", err
 	}
 	switch given {
-	case "application/yaml", "text/yaml":
+	case fanout.YAML, "text/yaml":
 		body, err = yaml.YAMLToJSONStrict(body)
-		return body, jsonMediaType, err
-	case protobufMediaType:
-		body, err = protobufToJSON(body)
-		return body, jsonMediaType, err
+		return body, fanout.JSON, err
+	case "application/vnd.kubernetes.protobuf":
+		// client-go sends built-in kinds in this media type.
+		object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		if err != nil {
+			return nil, "", fmt.Errorf("decoding a protobuf body: %w", err)
+		}
+		object.GetObjectKind().SetGroupVersionKind(*kind)
+		body, err = json.Marshal(object)
+		return body, fanout.JSON, err
 	case "application/apply-patch+yaml":
 		// The media type of a server-side apply includes JSON.
 		body, err = yaml.YAMLToJSON(body)
-		return body, header, err
+		return body, contentType, err
 	}
-	return body, header, nil
-}
-
-// removeAnnotation removes the annotation that names the cluster, which must not be stored.
-func removeAnnotation(body []byte) ([]byte, error) {
-	annotation, err := rawjson.Get(body, "metadata", "annotations", clusterv1alpha1.CachedFromClusterAnnotation)
-	if err != nil || annotation == nil {
-		return body, err
-	}
-	return rawjson.Remove(nil, body, "metadata", "annotations", clusterv1alpha1.CachedFromClusterAnnotation)
-}
-
-// objectWriter rewrites the object in the response to a write, so that the client can use its
-// resourceVersion in the next request.
-type objectWriter struct {
-	http.ResponseWriter
-	cluster string
-	limit   int
-	code    int
-	body    bytes.Buffer
-	// isForwarded means that the response is too large, or no JSON, and is forwarded unchanged.
-	isForwarded bool
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (o *objectWriter) WriteHeader(code int) {
-	if o.code != 0 {
-		return
-	}
-	if code < http.StatusOK {
-		o.ResponseWriter.WriteHeader(code)
-		return
-	}
-	o.code = code
-	mediaType, _, _ := mime.ParseMediaType(o.Header().Get("Content-Type"))
-	if code != http.StatusOK && code != http.StatusCreated && code != http.StatusAccepted ||
-		mediaType != jsonMediaType || o.Header().Get("Content-Encoding") != "" {
-		o.isForwarded = true
-		o.ResponseWriter.WriteHeader(code)
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (o *objectWriter) Write(p []byte) (int, error) {
-	if o.code == 0 {
-		o.WriteHeader(http.StatusOK)
-	}
-	if o.isForwarded {
-		return o.ResponseWriter.Write(p)
-	}
-	o.body.Write(p)
-	if o.body.Len() > o.limit {
-		o.isForwarded = true
-		o.ResponseWriter.WriteHeader(o.code)
-		_, err := o.ResponseWriter.Write(o.body.Next(o.body.Len()))
-		return len(p), err
-	}
-	return len(p), nil
-}
-
-// Unwrap lets http.ResponseController find the original writer.
-func (o *objectWriter) Unwrap() http.ResponseWriter { return o.ResponseWriter }
-
-// Flush implements http.Flusher. It does nothing while the response is held.
-func (o *objectWriter) Flush() {
-	if o.isForwarded {
-		_ = http.NewResponseController(o.ResponseWriter).Flush()
-	}
-}
-
-// finish writes the held response.
-func (o *objectWriter) finish() {
-	if o.isForwarded || o.code == 0 {
-		return
-	}
-	body := o.body.Bytes()
-	if rawjson.Valid(body) {
-		if rewritten, err := clusterjson.RewriteObject(body, o.cluster); err == nil {
-			body = rewritten
-		}
-	}
-	o.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	o.ResponseWriter.WriteHeader(o.code)
-	_, _ = o.ResponseWriter.Write(body)
+	return body, contentType, nil
 }

@@ -3,19 +3,25 @@ package proxying
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"strconv"
-	"sync"
-
-	"karmada.io/karmada/internal/domain/clusterjson"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/domain/combinedversion"
+	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// list answers a list from the cache or from the members.
+func (r *request) newListWriter() *fanout.ListWriter {
+	return &fanout.ListWriter{
+		Style: style, Response: r.w, Warnings: r.warnings, HeldBytes: r.limits.HeldBytes, IsYAML: r.format.IsYAML, MaxYAMLBytes: int(r.limits.PageBytes),
+	}
+}
+
+// list serves a list from the cache or from the members.
 func (r *request) list() error {
 	if r.isLive() {
 		return r.listLive()
@@ -23,106 +29,156 @@ func (r *request) list() error {
 	return r.listCached()
 }
 
-// listLive answers a list with the lists of the members, in the order of their names.
+// listCached serves a list from the cache.
+func (r *request) listCached() error {
+	snapshot := r.awaitListed(r.req.Context())
+	clusters, err := r.readable(r.req.Context(), r.participants(snapshot), "list")
+	if err != nil {
+		return err
+	}
+	out, versions := r.newListWriter(), map[string]string{}
+	kind := r.kind.GroupVersionKind()
+	first := &fanout.Page{Kind: kind.Kind + "List", APIVersion: kind.GroupVersion().String()}
+	if r.format.IsPartial {
+		first = &fanout.Page{Kind: "PartialObjectMetadataList", APIVersion: "meta.k8s.io/v1"}
+	}
+	if r.format.IsPartial || len(snapshot.Clusters()) > 0 {
+		if err := out.Start(first); err != nil {
+			return err
+		}
+	}
+	for _, p := range clusters {
+		if version := p.ResourceVersion(); version != "" {
+			versions[p.cluster] = version
+		}
+		if err := r.writeCachedObjects(out, p); err != nil {
+			return out.Abort(err)
+		}
+	}
+	return out.Abort(out.Finish(combinedversion.New(versions).String(), ""))
+}
+
+// writeCachedObjects writes the selected objects of a cluster.
+func (r *request) writeCachedObjects(out *fanout.ListWriter, p *participant) error {
+	var text, partial []byte
+	for object := range p.All(p.namespace) {
+		isSelected, err := r.selects(p, object)
+		if err != nil {
+			return err
+		}
+		if !isSelected {
+			continue
+		}
+		if text, err = object.AppendJSON(text[:0]); err != nil {
+			return err
+		}
+		item := text
+		if r.format.IsPartial {
+			if partial, err = fanout.ToPartial(partial[:0], text); err != nil {
+				return err
+			}
+			item = partial
+		}
+		if err := out.WriteItem(item); err != nil {
+			return err
+		}
+	}
+	return r.req.Context().Err()
+}
+
+// selects reports whether the request selects an object of a participant.
+func (r *request) selects(p *participant, object *objectcache.Object) (bool, error) {
+	selector := r.options.LabelSelector
+	if p.namespace != "" && object.Namespace() != p.namespace || !p.includes(object.Namespace()) ||
+		selector != nil && !selector.Empty() && !selector.Matches(object.Labels()) {
+		return false, nil
+	}
+	return r.fields.Matches(object.Namespace(), object.Name(), func() ([]byte, error) { return object.AppendJSON(nil) })
+}
+
+// listLive serves a list with the lists of the members, sorted by cluster name.
 //
-// Without a limit, the first pages of all clusters are read in parallel. With a limit, one cluster
-// after another is read until the limit is reached.
+// Without a limit, the first pages of all clusters are read in parallel. With a limit, one cluster after
+// another is read until the limit is reached.
 func (r *request) listLive() error {
-	position := combinedversion.Continue{}
-	version := combinedversion.Parse(r.options.ResourceVersion)
+	l := &liveList{
+		request: r, version: combinedversion.Parse(r.options.ResourceVersion), versions: map[string]string{},
+		remaining: r.options.Limit, isLimited: r.options.Limit > 0, out: r.newListWriter(),
+	}
 	if token := r.options.Continue; token != "" {
 		var err error
-		if position, err = combinedversion.ParseContinue(token); err != nil {
+		if l.position, err = combinedversion.ParseContinue(token); err != nil {
 			return apierrors.NewBadRequest(err.Error())
 		}
-		version = combinedversion.Parse(position.Version)
-	}
-	l := &liveList{
-		request: r, clusters: r.participants(r.kind.Snapshot()), position: position, version: version,
-		versions: map[string]string{}, remaining: r.options.Limit, isLimited: r.options.Limit > 0,
-	}
-	if r.options.Continue != "" {
 		// Every page has the version of the first one.
-		for cluster, own := range version.Clusters() {
-			l.versions[cluster] = own
-		}
+		l.version = combinedversion.Parse(l.position.Version)
+		maps.Copy(l.versions, l.version.Clusters())
 	}
-	l.out = newListWriter(r)
 	return l.run(r.req.Context())
 }
 
-// liveList is one list that the members answer.
+// liveList is one list that the members serve.
 type liveList struct {
 	*request
-	clusters []*participant
+	out      *fanout.ListWriter
 	position combinedversion.Continue
-	// version is the version at which the members list. versions are the versions of the members
-	// that answered.
+	// version is the version at which the members list. versions are the versions of the members that
+	// returned a list.
 	version  combinedversion.Version
 	versions map[string]string
 	// remaining is the number of objects that may still be written, if isLimited.
 	remaining int64
 	isLimited bool
-	out       *listWriter
-	// answered is the number of clusters that returned a list. firstErr is the error of the first
-	// cluster that did not.
-	answered int
+	// firstErr is the error of the first cluster that returned no list.
 	firstErr error
 	// next is the position at which the next page begins.
 	next combinedversion.Continue
 }
 
 func (l *liveList) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
 	streams := l.newStreams()
-	defer func() {
-		cancel()
-		for _, s := range streams {
-			s.stop()
-		}
-	}()
 	if !l.isLimited {
-		if err := l.acquireList(ctx); err != nil {
+		release, err := l.acquireList(ctx)
+		if err != nil {
 			return err
 		}
-		defer l.lists.Release(1)
-		l.startAll(ctx, streams)
+		defer release()
+		if streams, err = l.readFirstPages(ctx, streams); err != nil {
+			return err
+		}
 	}
+	hasList := false
 	for i, s := range streams {
-		if l.isLimited && l.remaining <= 0 {
-			l.endPage(ctx, streams[i:])
+		if l.isLimited && l.remaining <= 0 || l.next.Cluster != "" {
+			if l.next.Cluster == "" {
+				l.next.Cluster = s.cluster
+			}
+			if l.position.Cluster == "" {
+				l.completeVersions(ctx, streams[i:])
+			}
 			break
 		}
-		if err := l.copyStream(ctx, s); err != nil {
-			return l.out.abort(err)
+		isListed, err := l.copyStream(ctx, s)
+		if err != nil {
+			return l.out.Abort(err)
 		}
+		hasList = hasList || isListed
 	}
-	if l.answered == 0 && l.firstErr != nil && l.position.Cluster == "" {
+	if !hasList && l.firstErr != nil && l.position.Cluster == "" {
 		return l.firstErr
 	}
-	token := ""
+	version, token := combinedversion.New(l.versions).String(), ""
 	if l.next.Cluster != "" {
-		l.next.Version = combinedversion.New(l.versions).String()
+		l.next.Version = version
 		token = l.next.String()
 	}
-	return l.out.finish(combinedversion.New(l.versions), token)
-}
-
-// endPage determines where the next page begins, if it is not within a cluster already. The first
-// page also needs the versions of the clusters whose objects are on later pages.
-func (l *liveList) endPage(ctx context.Context, rest []*stream) {
-	if l.next.Cluster == "" {
-		l.next.Cluster = rest[0].cluster
-	}
-	if l.position.Cluster == "" {
-		l.completeVersions(ctx, rest)
-	}
+	return l.out.Abort(l.out.Finish(version, token))
 }
 
 // newStreams returns the streams of the clusters from the position of the list.
 func (l *liveList) newStreams() []*stream {
 	var streams []*stream
-	for _, p := range l.clusters {
+	for _, p := range l.participants(l.kind.Snapshot()) {
 		if p.cluster < l.position.Cluster {
 			continue
 		}
@@ -138,108 +194,101 @@ func (l *liveList) newStreams() []*stream {
 	return streams
 }
 
-// startAll starts to read all streams, and waits for their first pages, so that the clusters that do
-// not answer are known before the response begins.
-func (l *liveList) startAll(ctx context.Context, streams []*stream) {
-	for _, s := range streams {
-		s.start(ctx)
-	}
-	for _, s := range streams {
-		s.first(ctx)
-	}
-}
-
-// acquireList waits until the list may read ahead.
-func (l *liveList) acquireList(ctx context.Context) error {
+// acquireList waits until the list may read the pages of all clusters.
+func (l *liveList) acquireList(ctx context.Context) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limits.Page)
 	defer cancel()
 	if l.lists.Acquire(ctx, 1) != nil {
-		return apierrors.NewTooManyRequests("too many lists without a limit are in progress: try again later, or set a limit", 1)
+		return nil, apierrors.NewTooManyRequests("too many lists without a limit are in progress: try again later, or set a limit", 1)
 	}
-	return nil
+	return func() { l.lists.Release(1) }, nil
 }
 
-// copyStream writes the objects of a cluster. An error fails the whole list.
-func (l *liveList) copyStream(ctx context.Context, s *stream) error {
-	for isFirst := true; !l.isLimited || l.remaining > 0; isFirst = false {
+// readFirstPages reads the first pages of all clusters, so that the clusters that do not respond are known
+// before the response begins. It returns the streams of the other clusters.
+func (l *liveList) readFirstPages(ctx context.Context, streams []*stream) (kept []*stream, err error) {
+	errs := make([]error, len(streams))
+	fanout.InParallel(len(streams), func(i int) { streams[i].first, errs[i] = streams[i].nextPage(ctx, streams[i].size) })
+	for i, s := range streams {
+		if errs[i] == nil {
+			kept = append(kept, s)
+		} else if err := l.omit(s, errs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
+}
+
+// copyStream writes the objects of a cluster. isListed reports whether the cluster returned a list. An error
+// fails the whole list.
+func (l *liveList) copyStream(ctx context.Context, s *stream) (isListed bool, err error) {
+	isContinued := l.position.Token != "" && l.position.Cluster == s.cluster
+	for !l.isLimited || l.remaining > 0 {
 		limit := s.size
 		if l.isLimited {
 			limit = min(s.size, l.remaining)
 		}
-		p, err := s.next(ctx, limit)
-		if err != nil && isFirst && !l.isContinued(s) {
-			return l.omit(s, err)
+		p, err := s.nextPage(ctx, limit)
+		var written int64
+		if err == nil && p != nil {
+			if written, err = l.out.WritePage(p, s.filter()); errors.Is(err, fanout.ErrMixedFormats) {
+				err = fanout.NewUnavailableError("cluster %q: reading its list: %v", s.cluster, err)
+			}
 		}
-		if p == nil || err != nil {
-			// If there is an error, a part of the objects of the cluster is already in the response, or
-			// on an earlier page.
-			return err
+		switch {
+		case err != nil && !isListed && !isContinued && written == 0 && l.isLimited && l.out.IsSent():
+			// A warning comes too late, so the next page begins with this cluster.
+			l.next.Cluster = s.cluster
+			return false, nil
+		case err != nil && !isListed && !isContinued && written == 0:
+			return false, l.omit(s, err)
+		case err != nil || p == nil:
+			// After an error, a part of the cluster's objects is already in the response, or on an earlier page.
+			return isListed, err
+		case !isListed && l.versions[s.cluster] == "":
+			l.versions[s.cluster] = p.ResourceVersion
 		}
-		if isFirst {
-			l.addAnswer(s, p)
-		}
-		written, err := l.out.writePage(s.participant, p)
-		if err != nil && isFirst && written == 0 {
-			return l.omit(s, newUnavailable("cluster %q: reading its list: %v", s.cluster, err))
-		}
-		if err != nil {
-			return err
-		}
+		isListed = true
 		l.remaining -= written
-		if l.isLimited && l.remaining <= 0 && p.Token != "" {
-			l.next.Cluster, l.next.Token = s.cluster, p.Token
+		if l.isLimited && l.remaining <= 0 && p.Continue != "" {
+			l.next.Cluster, l.next.Token = s.cluster, p.Continue
 		}
 	}
-	return nil
+	return isListed, nil
 }
 
-// addAnswer records that a cluster returned its first page.
-func (l *liveList) addAnswer(s *stream, p *clusterjson.Page) {
-	l.answered++
-	if _, known := l.versions[s.cluster]; !known {
-		l.versions[s.cluster] = p.ResourceVersion
-	}
-}
-
-// isContinued reports whether an earlier page has objects of the cluster.
-func (l *liveList) isContinued(s *stream) bool {
-	return l.position.Token != "" && l.position.Cluster == s.cluster
-}
-
-// omit handles the error of a cluster without objects in the response. In strict mode, or if the
-// error concerns the request, the list fails.
+// omit handles the error of a cluster without objects in the response. In strict mode, or if the error
+// concerns the request, the list fails.
 func (l *liveList) omit(s *stream, err error) error {
 	if l.isStrict || failsRequest(err) {
 		return err
 	}
 	if l.position.Cluster != "" && l.version.For(s.cluster) != "" {
-		// The version of the list, from which the client will watch, says that the client has the
-		// objects of the cluster.
+		// The version of the list, from which the client will watch, says that the client has the objects of
+		// the cluster.
 		return err
 	}
 	if l.firstErr == nil || apierrors.IsForbidden(l.firstErr) {
 		l.firstErr = err
 	}
-	l.warnings.add(s.cluster, "its objects are omitted: "+reasonOf(s.cluster, err))
+	if l.out.IsSent() {
+		return err
+	}
+	l.warn(s.cluster, "its objects are omitted: %s", reasonOf(s.cluster, err))
 	return nil
 }
 
-// completeVersions adds the versions of clusters whose objects are on later pages. The later pages
-// list these clusters at these versions.
+// completeVersions adds the versions of clusters whose objects are on later pages. The later pages list these
+// clusters at these versions.
 func (l *liveList) completeVersions(ctx context.Context, streams []*stream) {
 	versions := make([]string, len(streams))
-	var lists sync.WaitGroup
-	for i, s := range streams {
-		if l.next.Cluster == s.cluster && l.next.Token != "" {
-			continue
-		}
-		lists.Go(func() {
+	fanout.InParallel(len(streams), func(i int) {
+		if s := streams[i]; l.next.Cluster != s.cluster || l.next.Token == "" {
 			if p, err := s.fetchPage(ctx, 1, ""); err == nil {
 				versions[i] = p.ResourceVersion
 			}
-		})
-	}
-	lists.Wait()
+		}
+	})
 	for i, s := range streams {
 		if versions[i] != "" {
 			l.versions[s.cluster] = versions[i]
@@ -256,74 +305,24 @@ type stream struct {
 	// size is the number of objects of a page.
 	size   int64
 	isDone bool
-	// pages has the pages that a goroutine reads ahead. It is nil if pages are read on demand.
-	pages  chan pageResult
-	peeked *pageResult
-	ended  chan struct{}
+	// first is the first page if it was read in advance.
+	first *fanout.Page
 }
 
-type pageResult struct {
-	page *clusterjson.Page
-	err  error
-}
-
-// start begins to read ahead.
-func (s *stream) start(ctx context.Context) {
-	s.pages, s.ended = make(chan pageResult), make(chan struct{})
-	go func() {
-		defer close(s.ended)
-		defer close(s.pages)
-		for {
-			p, err := s.nextPage(ctx, s.size)
-			select {
-			case s.pages <- pageResult{p, err}:
-			case <-ctx.Done():
-				return
-			}
-			if p == nil || err != nil {
-				return
-			}
-		}
-	}()
-}
-
-// stop waits for the end of reading ahead. The context of start must have ended.
-func (s *stream) stop() {
-	if s.ended != nil {
-		<-s.ended
+// filter returns the filter for namespaces, or nil if the stream includes all of them.
+func (s *stream) filter() func(namespace string) bool {
+	if s.only == nil {
+		return nil
 	}
+	return s.includes
 }
 
-// first waits for the first page, which next returns later.
-func (s *stream) first(ctx context.Context) {
-	p, err := s.receive(ctx)
-	s.peeked = &pageResult{p, err}
-}
-
-// next returns the next page, or nil after the last one.
-func (s *stream) next(ctx context.Context, limit int64) (*clusterjson.Page, error) {
-	if s.pages == nil {
-		return s.nextPage(ctx, limit)
+// nextPage returns the next page, or nil after the last one.
+func (s *stream) nextPage(ctx context.Context, limit int64) (*fanout.Page, error) {
+	if p := s.first; p != nil {
+		s.first = nil
+		return p, nil
 	}
-	if s.peeked != nil {
-		result := *s.peeked
-		s.peeked = nil
-		return result.page, result.err
-	}
-	return s.receive(ctx)
-}
-
-func (s *stream) receive(ctx context.Context) (*clusterjson.Page, error) {
-	select {
-	case result := <-s.pages:
-		return result.page, result.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// nextPage reads the next page. It returns nil after the last one.
-func (s *stream) nextPage(ctx context.Context, limit int64) (*clusterjson.Page, error) {
 	if s.isDone {
 		return nil, nil
 	}
@@ -331,45 +330,37 @@ func (s *stream) nextPage(ctx context.Context, limit int64) (*clusterjson.Page, 
 	if err != nil {
 		return nil, err
 	}
-	s.token, s.isDone = p.Token, p.Token == ""
+	s.token, s.isDone = p.Continue, p.Continue == ""
 	return p, nil
 }
 
 // fetchPage reads a page of the cluster. If the page is too large, it reads fewer objects.
-func (s *stream) fetchPage(ctx context.Context, limit int64, token string) (*clusterjson.Page, error) {
+func (s *stream) fetchPage(ctx context.Context, limit int64, token string) (*fanout.Page, error) {
 	query := s.listQuery(token)
 	for {
 		query.Set("limit", strconv.FormatInt(limit, 10))
-		body, err := s.fetch(ctx, s.cluster, s.collectionPath(s.participant.namespace), query)
+		body, err := s.fetch(ctx, s.cluster, s.collectionPath(s.participant), query)
 		var tooLarge *tooLargeError
-		if errors.As(err, &tooLarge) {
-			if limit > 1 {
-				limit /= 2
-				continue
-			}
-			err = tooLarge.StatusError
-		}
-		if err != nil {
+		switch {
+		case errors.As(err, &tooLarge) && limit > 1:
+			limit /= 2
+			continue
+		case errors.As(err, &tooLarge):
+			return nil, tooLarge.StatusError
+		case err != nil:
 			return nil, err
 		}
-		p, err := clusterjson.ParsePage(body)
+		p, err := style.ParsePage(s.cluster, body)
 		if err != nil {
-			return nil, newUnavailable("cluster %q: reading its list: %v", s.cluster, err)
+			return nil, fanout.NewUnavailableError("cluster %q: reading its list: %v", s.cluster, err)
 		}
 		return p, nil
 	}
 }
 
-// listQuery returns the query of a page of a cluster.
+// listQuery returns a cluster's list query for one page.
 func (s *stream) listQuery(token string) url.Values {
-	query := s.req.URL.Query()
-	for _, name := range []string{"continue", "watch", "resourceVersion"} {
-		query.Del(name)
-	}
-	if s.only != nil {
-		// The namespace of a row is in its object.
-		query.Del("includeObject")
-	}
+	query := s.memberQuery(s.participant)
 	switch {
 	case token != "":
 		query.Set("continue", token)

@@ -1,6 +1,7 @@
 package proxying_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,7 +81,7 @@ func newFixture(t testing.TB, clusters ...string) *fixture {
 }
 
 func (f *fixture) configure(limits proxying.Limits) {
-	f.handler = proxying.New(proxying.Options{Cache: f.Cache.Cache, Reads: f, Forwards: f, Rights: f}, limits)
+	f.handler = proxying.New(proxying.Options{Cache: f.Cache.Cache, Reads: f, Forwards: forwards{f}, Rights: f}, limits)
 }
 
 // put stores objects in a member and in the cache.
@@ -119,8 +120,11 @@ func (f *fixture) Allowed(_ context.Context, caller user.Info, cluster, verb str
 	return !f.denied[strings.Join([]string{caller.GetName(), verb, resource.Resource, cluster}, " ")], nil
 }
 
+// forwards records the requests that the proxy forwards.
+type forwards struct{ *fixture }
+
 // Handler implements proxying.Forwarder.
-func (f *fixture) Handler(_ context.Context, cluster string, caller user.Info, path string, _ rest.Responder) (http.Handler, error) {
+func (f forwards) Handler(_ context.Context, cluster string, caller user.Info, path string, _ rest.Responder) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		f.forwarded = append(f.forwarded, fmt.Sprintf("%s %s %s %s %s", caller.GetName(), cluster, req.Method, path, body))
@@ -130,8 +134,19 @@ func (f *fixture) Handler(_ context.Context, cluster string, caller user.Info, p
 	}), nil
 }
 
+// Do implements proxying.Reader.
+func (f forwards) Do(ctx context.Context, cluster string, caller user.Info, request memberproxy.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	handler, err := f.Handler(ctx, cluster, caller, request.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(ctx, request.Method, "/", bytes.NewReader(request.Body)))
+	return recorder.Result(), nil
+}
+
 // ForwardToKarmada implements proxying.Forwarder.
-func (f *fixture) ForwardToKarmada(_ http.ResponseWriter, req *http.Request, path string, caller user.Info, _ rest.Responder) {
+func (f forwards) ForwardToKarmada(_ http.ResponseWriter, req *http.Request, path string, caller user.Info, _ rest.Responder) {
 	f.forwarded = append(f.forwarded, fmt.Sprintf("%s karmada %s %s", caller.GetName(), req.Method, path))
 }
 
@@ -164,6 +179,10 @@ func (f *fixture) Do(ctx context.Context, cluster string, _ user.Info, request m
 var reasons = map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusGone: metav1.StatusReasonExpired}
 
 func newResponse(code int, body any) *http.Response {
+	if status, ok := body.(metav1.Status); ok {
+		status.Kind = "Status"
+		body = status
+	}
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		panic(err)

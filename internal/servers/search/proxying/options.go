@@ -5,7 +5,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,15 +19,14 @@ const mib = 1 << 20
 type Limits struct {
 	// Idle is how long a member may send nothing. The default is 5 s.
 	Idle time.Duration
-	// Suspect replaces Idle for a member that is not ready, or that did not answer within the last 30
+	// Suspect replaces Idle for a member that is not ready, or that failed to respond within the last 30
 	// seconds, so that it does not delay every request. The default is 1 s.
 	Suspect time.Duration
 	// Page is how long a member may take for one page of a list, or for one object. The default is
 	// 30 s. Suspects have three times the value of Suspect.
 	Page time.Duration
-	// Lookup is how long a member whose objects are not cached yet may take to say whether it has
-	// an object, and how long a request waits for the first list of a cluster. The default is
-	// 3 s.
+	// Lookup is how long a member whose objects are not cached yet may take to report whether it has an
+	// object, and how long a request waits for a cluster's first list. The default is 3 s.
 	Lookup time.Duration
 	// ClientRead is how long the client of a watch may take to read 64 KiB of events. The default is
 	// 1 minute.
@@ -48,8 +46,8 @@ type Limits struct {
 	// BodyBytes limits the body of a write that is changed. The default is 3 MiB, as in an API
 	// server.
 	BodyBytes int64
-	// Bookmark is the interval of bookmarks in a watch, and of reviews of the rights of its
-	// caller. The default is 1 minute.
+	// Bookmark is the interval of bookmarks in a watch, and of reviews of its caller's permissions. The
+	// default is 1 minute.
 	Bookmark time.Duration
 }
 
@@ -79,14 +77,10 @@ func (r *request) parseListOptions() error {
 	return nil
 }
 
-// isLive reports whether the members answer a list, and not the cache. They also decide which
-// fields they select.
+// isLive reports whether a list or watch comes from the members, and not from the cache. Then the members also
+// decide which field selectors they support. As in an API server, a limit has no effect at resourceVersion 0,
+// which informers use.
 func (r *request) isLive() bool {
-	return r.format.isTable || !r.options.Watch && !isCacheable(r.options)
-}
-
-// isCacheable reports whether the options allow to answer a list from the cache. As in an API server,
-// a limit has no effect at resourceVersion 0, which informers use.
-func isCacheable(options metainternalversion.ListOptions) bool {
-	return options.ResourceVersion == "0" && options.Continue == ""
+	isCacheable := r.options.Watch || r.options.ResourceVersion == "0" && r.options.Continue == ""
+	return r.format.IsTable || !isCacheable
 }

@@ -3,12 +3,13 @@ package proxying
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
@@ -22,7 +23,7 @@ type participant struct {
 	only []string
 }
 
-// withoutObjects returns the participant without its objects, which a watch must not keep in memory.
+// withoutObjects returns a copy without the objects, which a watch must not keep in memory.
 func (p *participant) withoutObjects() *participant {
 	return &participant{cluster: p.cluster, namespace: p.namespace, only: p.only}
 }
@@ -46,8 +47,7 @@ func planNamespace(registered []string, requested string) (namespace string, onl
 	return "", registered, len(registered) > 0
 }
 
-// participants returns the clusters of a snapshot that the request concerns, in the order of their
-// names.
+// participants returns the clusters of a snapshot that the request concerns, sorted by name.
 func (r *request) participants(snapshot *objectcache.Snapshot) []*participant {
 	var all []*participant
 	for _, objects := range snapshot.Clusters() {
@@ -55,19 +55,38 @@ func (r *request) participants(snapshot *objectcache.Snapshot) []*participant {
 		if !r.kind.Namespaced() {
 			registered = nil
 		}
-		if namespace, only, ok := planNamespace(registered, r.requestedNamespace()); ok {
+		if namespace, only, ok := planNamespace(registered, r.namespace()); ok {
 			all = append(all, &participant{ClusterObjects: objects, cluster: objects.Source().Cluster, namespace: namespace, only: only})
 		}
 	}
 	return all
 }
 
-// requestedNamespace returns the namespace of the request. Empty means all namespaces.
-func (r *request) requestedNamespace() string {
+// namespace returns the namespace of the request in the cache, which is empty for a cluster-scoped object. An
+// empty namespace of a list or watch means all namespaces.
+func (r *request) namespace() string {
 	if !r.kind.Namespaced() {
 		return ""
 	}
 	return r.info.Namespace
+}
+
+// collectionPath returns the path of a participant's objects in the member.
+func (r *request) collectionPath(p *participant) string {
+	return fanout.ResourcePath(r.info, p.namespace, "")
+}
+
+// memberQuery returns the query of the request for a participant, without its position in a list or watch.
+func (r *request) memberQuery(p *participant) url.Values {
+	query := r.req.URL.Query()
+	for _, name := range []string{"continue", "watch", "resourceVersion"} {
+		query.Del(name)
+	}
+	if p.only != nil {
+		// The namespace of a row is in its object.
+		query.Del("includeObject")
+	}
+	return query
 }
 
 // awaitListed returns a snapshot in which every cluster was listed. It waits for a limited time for
@@ -94,16 +113,12 @@ func isFirstListPending(c *objectcache.ClusterObjects) bool {
 	return state == objectcache.Waiting && reason == ""
 }
 
-// readable returns the participants whose cached objects the caller may read with a verb. It adds
-// a warning for each other one, and for those whose objects may be outdated. In strict mode,
-// a cluster that is not up to date or does not answer is an error.
+// readable returns the participants whose cached objects the caller may read with a verb. It adds a warning for
+// each other one, and for those whose objects may be outdated. In strict mode, a cluster that is outdated or
+// does not respond is an error.
 func (r *request) readable(ctx context.Context, all []*participant, verb string) ([]*participant, error) {
 	allowed, errs := make([]bool, len(all)), make([]error, len(all))
-	var reviews sync.WaitGroup
-	for i, p := range all {
-		reviews.Go(func() { allowed[i], errs[i] = r.mayRead(ctx, p, verb) })
-	}
-	reviews.Wait()
+	fanout.InParallel(len(all), func(i int) { allowed[i], errs[i] = r.mayRead(ctx, all[i], verb) })
 	var kept []*participant
 	denied := 0
 	for i, p := range all {
@@ -112,26 +127,26 @@ func (r *request) readable(ctx context.Context, all []*participant, verb string)
 			err = p.problem()
 		}
 		if err != nil && r.isStrict {
-			return nil, newUnavailable("cluster %q: %s", p.cluster, reasonOf(p.cluster, err))
+			return nil, fanout.NewUnavailableError("cluster %q: %s", p.cluster, reasonOf(p.cluster, err))
 		}
 		switch {
 		case errs[i] != nil:
-			r.warnings.add(p.cluster, "its objects are omitted: "+reasonOf(p.cluster, err))
+			r.warn(p.cluster, "its objects are omitted: %s", reasonOf(p.cluster, err))
 		case !allowed[i]:
 			denied++
-			r.warnings.add(p.cluster, "its objects are omitted: "+r.denial(p.cluster, verb, p.namespace).Error())
+			r.warn(p.cluster, "its objects are omitted: %v", r.newDenial(p.cluster, verb, p.namespace))
 		default:
 			if err != nil {
-				r.warnings.add(p.cluster, err.Error())
+				r.warn(p.cluster, "%v", err)
 			}
 			kept = append(kept, p)
 		}
 	}
 	if len(kept) == 0 && denied > 0 && denied == len(all) {
-		return nil, r.denial("", verb, all[0].namespace)
+		return nil, r.newDenial("", verb, all[0].namespace)
 	}
 	if len(kept) == 0 && len(all) > 0 {
-		return nil, newUnavailable("no cluster answers: cluster %q: %s", all[0].cluster, r.warnings[all[0].cluster])
+		return nil, fanout.NewUnavailableError("no cluster responds: %s", r.warnings[all[0].cluster])
 	}
 	return kept, nil
 }
@@ -168,9 +183,9 @@ func (p *participant) problem() error {
 	return fmt.Errorf("its objects are not cached yet: %s", reason)
 }
 
-// denial returns the error for a caller without the right to use a verb. An empty cluster means all
+// newDenial returns the error for a caller without the permission to use a verb. An empty cluster means all
 // clusters.
-func (r *request) denial(cluster, verb, namespace string) *apierrors.StatusError {
+func (r *request) newDenial(cluster, verb, namespace string) *apierrors.StatusError {
 	where := "in any cluster"
 	if cluster != "" {
 		where = fmt.Sprintf("in cluster %q", cluster)
@@ -179,6 +194,6 @@ func (r *request) denial(cluster, verb, namespace string) *apierrors.StatusError
 	if namespace != "" {
 		scope = fmt.Sprintf("in the namespace %q", namespace)
 	}
-	return apierrors.NewForbidden(r.groupResource(), r.info.Name, fmt.Errorf("user %q cannot %s resource %q in API group %q %s %s",
+	return apierrors.NewForbidden(fanout.GroupResource(r.info), r.info.Name, fmt.Errorf("user %q cannot %s resource %q in API group %q %s %s",
 		r.caller.GetName(), verb, r.info.Resource, r.info.APIGroup, scope, where))
 }

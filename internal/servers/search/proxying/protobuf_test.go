@@ -17,13 +17,13 @@ func TestProtobufBodiesBecomeJSON(t *testing.T) {
 	if err := encoder.Encode(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", ResourceVersion: "eyJtMSI6IjEifQ"}}, encoded); err != nil {
 		t.Fatal(err)
 	}
-	got, err := protobufToJSON(encoded.Bytes())
+	got, _, err := toJSON(encoded.Bytes(), "application/vnd.kubernetes.protobuf")
 	want := `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c","resourceVersion":"eyJtMSI6IjEifQ"}}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}
 	for _, invalid := range []string{"", "k8s\x00", "k8s\x00\x01", "{}"} {
-		if got, err := protobufToJSON([]byte(invalid)); err == nil {
+		if got, _, err := toJSON([]byte(invalid), "application/vnd.kubernetes.protobuf"); err == nil {
 			t.Errorf("%q becomes %s", invalid, got)
 		}
 	}

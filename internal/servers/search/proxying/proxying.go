@@ -1,58 +1,55 @@
-// Package proxying answers: how are the objects of all members served as those of one cluster?
+// Package proxying serves the objects of all members as those of one cluster, as the global proxy.
 //
-// It is the global proxy. Lists and reads go to the members with the identity of the caller. Lists
-// at resourceVersion 0 and watches come from the cache of objects, for which the members review the
-// rights of the caller. Writes and subresources go to the only cluster that has the object.
+// Lists and reads go to the members with the caller's identity. Lists at resourceVersion 0 and watches come
+// from the object cache, for which the members review the caller's permissions. Writes and subresources go to
+// the only cluster that has the object.
 //
 // Invariants:
 //   - A caller sees and changes only what the member allows the caller.
-//   - A write goes only to a cluster whose cached list or watch contained the object with a UID before
-//     the request, and only if every other cluster responds during the request that the caller does
-//     not find the object there. The response of a cluster to a request for an object is no reason to
-//     send it a write.
-//   - A cluster that does not answer a read is named in a warning. In strict mode the request
-//     fails. A list is never cut short without a sign, and an unknown object is never
-//     reported as missing.
+//   - A write goes only to a cluster whose cached list or watch contained the object with a UID before the
+//     request, and only if every other cluster responds during the request that the caller does not find the
+//     object there. A cluster's response to a request for an object is no reason to send it a write.
+//   - A cluster that does not respond to a read is named in a warning. In strict mode, the request fails. A
+//     part of a list never looks like the whole list, and an unknown object is never reported as missing.
 //   - The memory of a request is bounded by pages, not by the size of a list.
 package proxying
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
-	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
-
 	"golang.org/x/sync/semaphore"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/domain/fieldselection"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Reader sends a request that reads to a cluster.
+// Reader sends a request to a cluster.
 type Reader interface {
 	Do(ctx context.Context, cluster string, caller user.Info, request memberproxy.Request) (*http.Response, error)
 }
 
 // Forwarder forwards requests of callers to a cluster or to the control plane.
 type Forwarder interface {
+	Reader
 	// Handler returns the handler that forwards a request to a path of a cluster.
 	Handler(ctx context.Context, cluster string, caller user.Info, path string, responder rest.Responder) (http.Handler, error)
 	// ForwardToKarmada forwards a request to a path of the control plane.
 	ForwardToKarmada(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder)
 }
 
-// Rights decides what a caller may do in a member. An error means that it is unknown.
+// Rights decides what a caller may do in a member. An error means that this is unknown.
 type Rights interface {
 	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
 }
@@ -95,9 +92,6 @@ func New(options Options, limits Limits) *Handler {
 	return &Handler{options: options, limits: limits, lists: semaphore.NewWeighted(limits.Lists)}
 }
 
-// requestInfoFactory parses native paths.
-var requestInfoFactory = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
-
 // request is one request for a registered kind.
 type request struct {
 	*Handler
@@ -110,17 +104,17 @@ type request struct {
 	responder rest.Responder
 	// isStrict means that an error of one cluster fails the request.
 	isStrict bool
-	format   format
+	format   fanout.Format
 	options  metainternalversion.ListOptions
 	fields   fieldselection.Selector
-	warnings warnings
+	warnings fanout.Warnings
 }
 
 // Serve serves a request. nativePath is the path in a cluster, such as api/v1/pods. name is the name
 // of the proxy in the path.
 func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, name, nativePath string, caller user.Info, responder rest.Responder) {
 	path := "/" + strings.TrimPrefix(nativePath, "/")
-	info, err := ParseRequest(req, path)
+	info, err := fanout.ParseRequest(req, path)
 	if err == nil {
 		err = memberproxy.ValidatePath(path)
 	}
@@ -135,21 +129,15 @@ func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, name, nativePa
 	}
 	r := &request{
 		Handler: h, w: w, req: req, path: path, info: info, kind: kind, caller: caller, responder: responder, isStrict: name == searchv1alpha1.ProxyingStrict,
-		warnings: warnings{},
+		warnings: fanout.Warnings{},
 	}
 	if err := r.serve(); err != nil {
-		r.warnings.write(w)
+		if !isStatus(err) && !errors.Is(err, context.Canceled) {
+			err = fanout.NewUnavailableError("%v", err)
+		}
+		r.warnings.WriteTo(w.Header())
 		responder.Error(err)
 	}
-}
-
-// ParseRequest parses a request for a native path.
-func ParseRequest(req *http.Request, path string) (*genericrequest.RequestInfo, error) {
-	info, err := requestInfoFactory.NewRequestInfo(&http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}})
-	if err != nil {
-		return nil, apierrors.NewBadRequest("parsing path " + path + ": " + err.Error())
-	}
-	return info, nil
 }
 
 // kindOf returns the registered kind of a request, or nil.
@@ -160,7 +148,7 @@ func (h *Handler) kindOf(info *genericrequest.RequestInfo) *objectcache.Kind {
 	return h.options.Cache.Kind(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource})
 }
 
-// serve answers the request. It returns an error only if nothing was written.
+// serve serves the request. It returns an error only if nothing was written.
 func (r *request) serve() error {
 	if r.info.Subresource != "" {
 		return r.forward()
@@ -178,7 +166,7 @@ func (r *request) serve() error {
 
 // withFormat parses the options and the format of a read, and calls read.
 func (r *request) withFormat(read func() error) (err error) {
-	if r.format, err = negotiate(r.req.Header.Values("Accept")); err != nil {
+	if r.format, err = fanout.NegotiateFormat(r.req.Header.Values("Accept")); err != nil {
 		return err
 	}
 	if r.info.Verb != "get" {
@@ -187,8 +175,4 @@ func (r *request) withFormat(read func() error) (err error) {
 		}
 	}
 	return read()
-}
-
-func (r *request) groupResource() schema.GroupResource {
-	return schema.GroupResource{Group: r.info.APIGroup, Resource: r.info.Resource}
 }

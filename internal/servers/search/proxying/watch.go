@@ -1,32 +1,34 @@
 package proxying
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/storage"
 
+	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/domain/combinedversion"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// watch answers a watch from the cache. Tables come from the members, which know the columns of a
-// kind.
+// watch serves a watch from the cache. Tables come from the members, which know the columns of a kind.
 func (r *request) watch() error {
-	if r.format.isYAML {
-		return notAcceptable()
+	if r.format.IsYAML {
+		return fanout.NewNotAcceptableError()
 	}
 	r.Handler.options.Watches(1)
 	defer r.Handler.options.Watches(-1)
 	ctx, cancel := context.WithTimeout(r.req.Context(), r.watchDuration())
 	defer cancel()
-	if r.format.isTable {
+	if r.format.IsTable {
 		return r.watchTables(ctx)
 	}
 	reviewed := r.awaitListed(ctx)
@@ -36,13 +38,13 @@ func (r *request) watch() error {
 	}
 	w := &cachedWatch{
 		request: r, out: &eventWriter{request: r}, shown: map[string]*participant{}, hidden: map[string]*participant{}, unlisted: map[string]bool{},
-		versions: map[string]string{}, reviews: make(chan error, 1),
+		versions: map[string]string{},
 	}
 	w.addReviewed(reviewed, clusters)
 	if err := w.begin(ctx, reviewed); err != nil {
 		return err
 	}
-	r.warnings.write(r.w)
+	r.warnings.WriteTo(r.w.Header())
 	w.run(ctx)
 	return nil
 }
@@ -56,7 +58,7 @@ func (r *request) watchDuration() time.Duration {
 	return shortest + rand.N(shortest) //nolint:gosec // the time must not be secret
 }
 
-// cachedWatch is one watch that the cache answers.
+// cachedWatch is one watch that the cache serves.
 type cachedWatch struct {
 	*request
 	out *eventWriter
@@ -73,10 +75,6 @@ type cachedWatch struct {
 	// were written.
 	requested combinedversion.Version
 	versions  map[string]string
-	// reviews has the result of a review of the rights of the caller: the reason to end the watch, or
-	// nil.
-	reviews    chan error
-	isReviewed bool
 }
 
 // addReviewed records which clusters are shown and hidden.
@@ -176,10 +174,11 @@ func (w *cachedWatch) awaitVersion(ctx context.Context, version combinedversion.
 		case <-time.After(w.limits.Lookup / 50):
 		case <-ctx.Done():
 			err := storage.NewTooLargeResourceVersionError(0, 0, 1)
-			if status := asAPIStatus(err); status != nil {
-				tooLarge := status.Status()
-				tooLarge.Message = fmt.Sprintf("Too large resource version: cluster %q has not reached it within %s: try again, or watch without a resourceVersion", late, w.limits.Lookup)
-				return &apierrors.StatusError{ErrStatus: tooLarge}
+			var tooLarge *apierrors.StatusError
+			if errors.As(err, &tooLarge) {
+				tooLarge.ErrStatus.Message = fmt.Sprintf(
+					"Too large resource version: cluster %q has not reached it within %s: try again, or watch without a resourceVersion",
+					late, w.limits.Lookup)
 			}
 			return err
 		}
@@ -187,11 +186,11 @@ func (w *cachedWatch) awaitVersion(ctx context.Context, version combinedversion.
 }
 
 // run writes events until the watch ends. The header is sent, so an error can only be an event.
-func (w *cachedWatch) run(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
+func (w *cachedWatch) run(parent context.Context) {
+	ctx, end := context.WithCancelCause(parent)
 	var reviews sync.WaitGroup
 	defer reviews.Wait()
-	defer cancel()
+	defer end(nil)
 	w.out.start()
 	if !w.writeInitial() {
 		return
@@ -203,21 +202,26 @@ func (w *cachedWatch) run(ctx context.Context) {
 		stop()
 		isDue := !time.Now().Before(next)
 		switch {
+		case parent.Err() != nil:
+			return
 		case ctx.Err() != nil:
+			w.out.expire(context.Cause(ctx).Error())
 			return
 		case err != nil && !errors.Is(err, context.DeadlineExceeded):
 			w.out.expire("the watch fell behind, or its objects are no longer cached: list again: " + err.Error())
 			return
 		case !w.writeEvents(ctx, events):
 			return
-		case isDue && !w.maintain(ctx, &reviews):
+		case isDue && !w.writeBookmark():
 			return
 		case isDue:
 			next = time.Now().Add(w.limits.Bookmark)
-			if w.isReviewed {
-				// The result of the review is read soon.
-				next = time.Now().Add(w.limits.Bookmark / 10)
-			}
+			shown, hidden := maps.Clone(w.shown), maps.Clone(w.hidden)
+			reviews.Go(func() {
+				if change := w.reviewAgain(ctx, shown, hidden); change != nil {
+					end(change)
+				}
+			})
 		}
 	}
 }
@@ -279,24 +283,8 @@ func (w *cachedWatch) writeInitialObjects(c *objectcache.ClusterObjects) error {
 	return nil
 }
 
-// maintain writes a bookmark, and every second time reads the result of a review of the rights of the
-// caller, or begins the next one. It reports whether the watch goes on.
-func (w *cachedWatch) maintain(ctx context.Context, reviews *sync.WaitGroup) bool {
-	if w.isReviewed {
-		select {
-		case reason := <-w.reviews:
-			w.isReviewed = false
-			if reason != nil {
-				w.out.expire(reason.Error())
-				return false
-			}
-		default:
-		}
-		return true
-	}
-	w.isReviewed = true
-	shown, hidden := maps.Clone(w.shown), maps.Clone(w.hidden)
-	reviews.Go(func() { w.reviews <- w.reviewAgain(ctx, shown, hidden) })
+// writeBookmark writes a bookmark, if the client wants one. It reports whether the watch goes on.
+func (w *cachedWatch) writeBookmark() bool {
 	for cluster := range w.unlisted {
 		if c := w.kind.Snapshot().Cluster(cluster); c != nil && c.ResourceVersion() != "" {
 			w.out.expire("the objects of cluster \"" + cluster + "\" are cached now: list again")
@@ -304,35 +292,27 @@ func (w *cachedWatch) maintain(ctx context.Context, reviews *sync.WaitGroup) boo
 		}
 	}
 	w.versions = w.visible(w.cursor.Versions())
-	if !w.options.AllowWatchBookmarks {
-		return true
-	}
-	return w.out.bookmark(w.versions, false) == nil && w.out.flush() == nil
+	return !w.options.AllowWatchBookmarks || w.out.bookmark(w.versions, false) == nil && w.out.flush() == nil
 }
 
-// reviewAgain returns the reason to end the watch if the rights of the caller changed. What is unknown
+// reviewAgain returns the reason to end the watch if the caller's permissions have changed. A review that fails
 // changes nothing.
 func (w *cachedWatch) reviewAgain(ctx context.Context, shown, hidden map[string]*participant) error {
-	var mu sync.Mutex
-	var reason error
-	var reviews sync.WaitGroup
-	review := func(p *participant, expected bool, change error) {
-		reviews.Go(func() {
-			if ok, err := w.mayRead(ctx, p, "watch"); err == nil && ok != expected {
-				mu.Lock()
-				defer mu.Unlock()
-				reason = change
-			}
-		})
-	}
-	for cluster, p := range shown {
-		review(p, true, w.denial(cluster, "watch", p.namespace))
-	}
-	for cluster, p := range hidden {
-		review(p, false, fmt.Errorf("the objects of cluster %q can be watched now: list again", cluster))
-	}
-	reviews.Wait()
-	return reason
+	all := slices.AppendSeq(slices.Collect(maps.Values(shown)), maps.Values(hidden))
+	changes := make([]error, len(all))
+	fanout.InParallel(len(all), func(i int) {
+		p := all[i]
+		isAllowed, err := w.mayRead(ctx, p, "watch")
+		isShown := shown[p.cluster] != nil
+		switch {
+		case err != nil || isAllowed == isShown:
+		case isShown:
+			changes[i] = w.newDenial(p.cluster, "watch", p.namespace)
+		default:
+			changes[i] = fmt.Errorf("the objects of cluster %q can be watched now: list again", p.cluster)
+		}
+	})
+	return cmp.Or(changes...)
 }
 
 var errExpired = errors.New("the watch is expired")

@@ -1,15 +1,19 @@
-package clusterjson_test
+package fanout
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"karmada.io/karmada/internal/domain/clusterjson"
 )
+
+// style is the style of the tests.
+var style = Style{Annotation: "resource.karmada.io/cached-from-cluster", HasClusterColumn: true}
 
 const annotation = `{"resource.karmada.io/cached-from-cluster":"m1"}`
 
@@ -17,15 +21,15 @@ func TestParsePage(t *testing.T) {
 	tests := map[string]struct {
 		body string
 		// want is nil if the body is no list.
-		want *clusterjson.Page
+		want *Page
 	}{
 		"a list": {
 			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"x"},"items":[{}]}`,
-			&clusterjson.Page{Kind: "PodList", APIVersion: "v1", ResourceVersion: "5", Token: "x", Items: []byte("[{}]")},
+			&Page{Kind: "PodList", APIVersion: "v1", ResourceVersion: "5", Continue: "x", items: []byte("[{}]")},
 		},
-		"a list of null":        {`{"kind":"PodList","items":null}`, &clusterjson.Page{Kind: "PodList", Items: []byte("[]")}},
-		"a table":               {`{"kind":"Table","columnDefinitions":[],"rows":[]}`, &clusterjson.Page{Kind: "Table", Items: []byte("[]"), Columns: []byte("[]")}},
-		"a table without rows":  {`{"kind":"Table"}`, &clusterjson.Page{Kind: "Table", Items: []byte("[]")}},
+		"a list of null":        {`{"kind":"PodList","items":null}`, &Page{Kind: "PodList", items: []byte("[]")}},
+		"a table":               {`{"kind":"Table","columnDefinitions":[],"rows":[]}`, &Page{Kind: "Table", items: []byte("[]"), columns: []byte("[]")}},
+		"a table without rows":  {`{"kind":"Table"}`, &Page{Kind: "Table", items: []byte("[]")}},
 		"an object":             {`{"kind":"Pod","metadata":{}}`, nil},
 		"a list of a number":    {`{"kind":"PodList","items":5}`, nil},
 		"a list without a kind": {`{"items":[]}`, nil},
@@ -34,11 +38,11 @@ func TestParsePage(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := clusterjson.ParsePage([]byte(test.body))
+			got, err := style.ParsePage("", []byte(test.body))
 			if (err != nil) != (test.want == nil) {
 				t.Fatalf("error %v", err)
 			}
-			if diff := cmp.Diff(test.want, got); err == nil && diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Page{})); err == nil && diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -68,7 +72,7 @@ func TestRewriteObject(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := clusterjson.RewriteObject([]byte(test.body), "m1")
+			got, err := style.RewriteObject("m1", []byte(test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,38 +91,81 @@ func TestRewriteObject(t *testing.T) {
 }
 
 func TestParseIdentity(t *testing.T) {
-	deployment := clusterjson.Identity{
-		Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "a", Name: "web", UID: "1",
+	got, err := ParseIdentity([]byte(`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"uid":"1","name":"web","namespace":"a"},"spec":{"name":"x"}}`))
+	want := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{Kind: "Deployment", APIVersion: "apps/v1"}, ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web", UID: "1"},
 	}
-	for document, want := range map[string]clusterjson.Identity{
-		`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"uid":"1","name":"web","namespace":"a"},"spec":{"name":"x"}}`: deployment,
-		`{"metadata":null}`: {}, `{}`: {},
-	} {
-		if got, err := clusterjson.ParseIdentity([]byte(document)); err != nil || got != want {
-			t.Errorf("%s: got %v, %v", document, got, err)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("error %v, %s", err, diff)
+	}
+	for _, empty := range []string{`{"metadata":null}`, `{}`} {
+		if got, err := ParseIdentity([]byte(empty)); err != nil || !cmp.Equal(got, &metav1.PartialObjectMetadata{}) {
+			t.Errorf("%s: got %v, %v", empty, got, err)
 		}
 	}
 	for _, invalid := range []string{
 		``, `[]`, `{"kind":"Pod"`, `{"kind":1}`, `{"kind":"Pod","kind":"Secret"}`, `{"metadata":{"name":"a","name":"b"}}`, `{"metadata":[]}`,
 	} {
-		if got, err := clusterjson.ParseIdentity([]byte(invalid)); err == nil {
+		if got, err := ParseIdentity([]byte(invalid)); err == nil {
 			t.Errorf("%s: got %v", invalid, got)
 		}
 	}
 }
 
-func TestReorderRow(t *testing.T) {
-	names, err := clusterjson.ColumnNames([]byte(`[{"name":"Name"},{"name":"Age"}]`))
-	if diff := cmp.Diff([]string{"Name", "Age"}, names); diff != "" || err != nil {
-		t.Error(diff, err)
+// TestTablesWithDifferentColumns checks that each cell is in the column of its name.
+func TestTablesWithDifferentColumns(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	out := &ListWriter{Style: style, Response: recorder}
+	for i, body := range []string{
+		`{"kind":"Table","columnDefinitions":[{"name":"Age"},{"name":"Ready"},{"name":"Name"}],"rows":[{"cells":[1,true,"b"]}]}`,
+		`{"kind":"Table","columnDefinitions":[{"name":"Name"},{"name":"Age"}],"rows":[{"cells":["a",5],"object":{}}]}`,
+		`{"kind":"Table","rows":[{"cells":[2,false,"c"]}]}`,
+	} {
+		page, err := style.ParsePage(fmt.Sprint("m", i), []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if count, err := out.WritePage(page, nil); count != 1 || err != nil {
+			t.Errorf("%d rows, %v", count, err)
+		}
 	}
-	got, err := clusterjson.ReorderRow([]byte(`{"cells":["a",5],"object":{}}`), names, []string{"Age", "Ready", "Name"})
-	if want := `{"cells":[5,null,"a"],"object":{}}`; err != nil || string(got) != want {
-		t.Errorf("got %s, %v", got, err)
+	if err := out.Finish("5", ""); err != nil {
+		t.Fatal(err)
 	}
-	if got, err := clusterjson.ReorderRow([]byte(`{"cells":5}`), names, names); err == nil {
-		t.Errorf("got %s", got)
+	var table struct{ Rows []struct{ Cells []any } }
+	if err := json.Unmarshal(recorder.Body.Bytes(), &table); err != nil {
+		t.Fatalf("%s: %v", recorder.Body, err)
 	}
+	var cells [][]any
+	for _, row := range table.Rows {
+		cells = append(cells, row.Cells)
+	}
+	if diff := cmp.Diff([][]any{{1.0, true, "b", "m0"}, {5.0, nil, "a", "m1"}, {2.0, false, "c", "m2"}}, cells); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzMergeLists checks that the merge of any lists that can be parsed is valid JSON.
+func FuzzMergeLists(f *testing.F) {
+	f.Add([]byte(`{"kind":"PodList","items":[{"metadata":{"name":"a"}}]}`), []byte(`{"kind":"PodList","items":null}`))
+	f.Add([]byte(`{"kind":"Table","rows":[{"cells":[],"object":null}]}`), []byte(`{"items":[1]}`))
+	f.Add([]byte(`{"kind":"X","metadata":[],"items":[{"metadata":{"annotations":{"a":"b"}}}]}`), []byte(`[]`))
+	f.Fuzz(func(t *testing.T, one, two []byte) {
+		recorder := httptest.NewRecorder()
+		out := &ListWriter{Style: style, Response: recorder}
+		for _, body := range [][]byte{one, two} {
+			page, err := style.ParsePage("m1", body)
+			if err != nil {
+				continue
+			}
+			if _, err := out.WritePage(page, nil); err != nil && !errors.Is(err, ErrMixedFormats) {
+				t.Fatalf("a parsed page cannot be written: %v", err)
+			}
+		}
+		if err := out.Finish("", ""); err != nil || !json.Valid(recorder.Body.Bytes()) {
+			t.Fatalf("the merge of %q and %q is %q, %v", one, two, recorder.Body, err)
+		}
+	})
 }
 
 func TestInvalidTables(t *testing.T) {
@@ -126,14 +173,14 @@ func TestInvalidTables(t *testing.T) {
 		`{"kind":"Table","rows":[{}]}`, `{"kind":"Table","rows":[5]}`, `{"kind":"Table","rows":[{"cells":5}]}`,
 		`{"kind":"Table","rows":[{"cells":[],"object":{"metadata":5}}]}`, `{"kind":"Pod","metadata":[]}`,
 	} {
-		if got, err := clusterjson.RewriteObject([]byte(body), "m1"); err == nil {
+		if got, err := style.RewriteObject("m1", []byte(body)); err == nil {
 			t.Errorf("%s becomes %s", body, got)
 		}
 	}
 }
 
 func TestToPartial(t *testing.T) {
-	got, err := clusterjson.ToPartial(nil, []byte(`{"kind":"Pod","metadata":{"name":"a"},"spec":{}}`))
+	got, err := ToPartial(nil, []byte(`{"kind":"Pod","metadata":{"name":"a"},"spec":{}}`))
 	if want := `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -145,12 +192,12 @@ func FuzzRewriteObject(f *testing.F) {
 	f.Add([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"12","annotations":null}}`))
 	f.Add([]byte(`{"kind":"Table","columnDefinitions":[],"rows":[{"cells":[ ],"object":{}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		_, _ = clusterjson.ParsePage(body)
+		_, _ = style.ParsePage("m1", body)
 		var before unstructured.Unstructured
 		if !json.Valid(body) || before.UnmarshalJSON(body) != nil {
 			return
 		}
-		got, err := clusterjson.RewriteObject(body, "m1")
+		got, err := style.RewriteObject("m1", body)
 		if err != nil || before.GetKind() == "Table" || before.GetKind() == "Status" || before.IsList() {
 			return
 		}

@@ -1,4 +1,4 @@
-package rawjson_test
+package jsonedit_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"karmada.io/karmada/internal/domain/rawjson"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 func TestSet(t *testing.T) {
@@ -36,7 +36,7 @@ func TestSet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := rawjson.Set(nil, []byte(test.object), []byte(`"x"`), test.path...)
+			got, err := jsonedit.Set(nil, []byte(test.object), []byte(`"x"`), test.path...)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error %v", err)
 			}
@@ -63,7 +63,7 @@ func TestRemove(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := rawjson.Remove(nil, []byte(test.object), test.path...)
+			got, err := jsonedit.Remove(nil, []byte(test.object), test.path...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,15 +82,15 @@ func TestRemove(t *testing.T) {
 
 func TestGetString(t *testing.T) {
 	object := []byte(`{"metadata":{"name":"\u0061b","labels":null},"count":3}`)
-	if got, err := rawjson.GetString(object, "metadata", "name"); got != "ab" || err != nil {
+	if got, err := jsonedit.GetString(object, "metadata", "name"); got != "ab" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for _, path := range [][]string{{"metadata", "labels", "x"}, {"metadata", "labels"}, {"missing", "x"}} {
-		if got, err := rawjson.GetString(object, path...); got != "" || err != nil {
+		if got, err := jsonedit.GetString(object, path...); got != "" || err != nil {
 			t.Errorf("%v: got %q, %v", path, got, err)
 		}
 	}
-	if _, err := rawjson.GetString(object, "count"); err == nil {
+	if _, err := jsonedit.GetString(object, "count"); err == nil {
 		t.Error("a number is returned as a string")
 	}
 }
@@ -100,13 +100,13 @@ func TestElements(t *testing.T) {
 		`[]`: nil, `[ 1 , {"a":[2]},"]"]`: {"1", `{"a":[2]}`, `"]"`}, "[null]": {"null"},
 	} {
 		var got []string
-		err := rawjson.EachElement([]byte(text), func(element []byte) error { got = append(got, string(element)); return nil })
+		err := jsonedit.EachElement([]byte(text), func(element []byte) error { got = append(got, string(element)); return nil })
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %q, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "{}", "[", "[1", `["a`, "[{]"} {
-		if err := rawjson.EachElement([]byte(text), func([]byte) error { return nil }); err == nil {
+		if err := jsonedit.EachElement([]byte(text), func([]byte) error { return nil }); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
 	}
@@ -118,8 +118,8 @@ func FuzzSet(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":null},"c":[1,2]}`), "a", "b")
 	f.Add([]byte(`{"\u0061":1}`), "a", "x")
 	f.Fuzz(func(t *testing.T, document []byte, first, second string) {
-		got, err := rawjson.Set(nil, document, []byte("true"), first, second)
-		removed, removeErr := rawjson.Remove(nil, document, first, second)
+		got, err := jsonedit.Set(nil, document, []byte("true"), first, second)
+		removed, removeErr := jsonedit.Remove(nil, document, first, second)
 		var before map[string]any
 		if !json.Valid(document) || json.Unmarshal(document, &before) != nil || before == nil {
 			return

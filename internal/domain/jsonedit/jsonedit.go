@@ -1,0 +1,291 @@
+// Package jsonedit reads and changes single fields of JSON documents.
+//
+// Most functions work on the text of a document without decoding it, because API servers return lists
+// with thousands of objects of which only a few fields change. All other bytes stay unchanged, so that
+// numbers keep their precision and fields their order. A Pointer refers to a value in a decoded document.
+//
+// Invariants:
+//   - A text that is not valid JSON causes an error or an invalid result, but never a panic. Check texts
+//     from other servers with json.Valid first.
+//   - A field on the path that occurs twice in its object is an error, because decoders disagree about
+//     which one counts.
+package jsonedit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+var (
+	errInvalid   = errors.New("the JSON is invalid")
+	errNotObject = errors.New("not a JSON object")
+	errNotArray  = errors.New("not a JSON array")
+)
+
+// child is the position of a field in an object, or of an element in an array.
+type child struct {
+	// key is the decoded key of a field. keyStart is the position of its opening quote.
+	key      string
+	keyStart int
+	// The value begins at start and ends before end.
+	start, end int
+}
+
+// EachField calls yield with the key and the value of each field of an object, until yield returns false.
+func EachField(object []byte, yield func(key string, value []byte) bool) error {
+	return eachChild(object, '{', func(at child) bool { return yield(at.key, object[at.start:at.end]) })
+}
+
+// EachElement calls yield with each element of an array, and stops at the first error of yield.
+func EachElement(array []byte, yield func(element []byte) error) (err error) {
+	if invalid := eachChild(array, '[', func(at child) bool {
+		err = yield(array[at.start:at.end])
+		return err == nil
+	}); invalid != nil {
+		return invalid
+	}
+	return err
+}
+
+// eachChild calls yield with each field of an object or each element of an array, until yield returns
+// false. opening is the first character of the object or array.
+func eachChild(document []byte, opening byte, yield func(child) bool) error {
+	isObject := opening == '{'
+	i := skipSpace(document, 0)
+	if i >= len(document) || document[i] != opening {
+		if isObject {
+			return errNotObject
+		}
+		return errNotArray
+	}
+	closing := opening + 2 // in ASCII
+	for i = skipSpace(document, i+1); i < len(document) && document[i] != closing; {
+		at := child{keyStart: i, start: i}
+		if isObject {
+			var ok bool
+			end := valueEnd(document, i)
+			if at.key, ok = unquote(document[i:max(i, end)]); !ok {
+				return errInvalid
+			}
+			if i = skipSpace(document, end); i >= len(document) || document[i] != ':' {
+				return errInvalid
+			}
+			at.start = skipSpace(document, i+1)
+		}
+		if at.end = valueEnd(document, at.start); at.end == 0 {
+			return errInvalid
+		}
+		if !yield(at) {
+			return nil
+		}
+		if i = skipSpace(document, at.end); i < len(document) && document[i] == ',' {
+			i = skipSpace(document, i+1)
+		}
+	}
+	if i >= len(document) {
+		return errInvalid
+	}
+	return nil
+}
+
+// Get returns the value at a path of keys, or nil if there is none.
+func Get(object []byte, path ...string) ([]byte, error) {
+	for _, key := range path {
+		if object == nil || isNull(object) {
+			return nil, nil
+		}
+		at, found, err := find(object, key)
+		if err != nil || !found {
+			return nil, err
+		}
+		object = object[at.start:at.end]
+	}
+	return object, nil
+}
+
+// GetString returns the string at a path of keys, or an empty string if there is none.
+func GetString(object []byte, path ...string) (string, error) {
+	value, err := Get(object, path...)
+	if err != nil || value == nil || isNull(value) {
+		return "", err
+	}
+	text, ok := unquote(value)
+	if !ok {
+		return "", fmt.Errorf("%s: not a string", path[len(path)-1])
+	}
+	return text, nil
+}
+
+// Set appends to dst a copy of object with value at a path of keys. It creates missing objects of the path.
+func Set(dst, object, value []byte, path ...string) ([]byte, error) {
+	if len(path) == 0 {
+		return append(dst, value...), nil
+	}
+	at, found, err := find(object, path[0])
+	if err != nil {
+		return dst, fmt.Errorf("%s: %w", path[0], err)
+	}
+	if found {
+		inner := object[at.start:at.end]
+		if isNull(inner) {
+			inner = []byte("{}")
+		}
+		dst = append(dst, object[:at.start]...)
+		if dst, err = Set(dst, inner, value, path[1:]...); err != nil {
+			return dst, err
+		}
+		return append(dst, object[at.end:]...), nil
+	}
+	// The new field becomes the first one.
+	first := bytes.IndexByte(object, '{') + 1
+	dst = append(dst, object[:first]...)
+	for i, key := range path {
+		if i > 0 {
+			dst = append(dst, '{')
+		}
+		dst = append(append(dst, Quote(key)...), ':')
+	}
+	dst = append(dst, value...)
+	dst = append(dst, bytes.Repeat([]byte("}"), len(path)-1)...)
+	if rest := skipSpace(object, first); rest < len(object) && object[rest] != '}' {
+		dst = append(dst, ',')
+	}
+	return append(dst, object[first:]...), nil
+}
+
+// Remove appends to dst a copy of object without the value at a path of keys.
+func Remove(dst, object []byte, path ...string) ([]byte, error) {
+	at, found, err := find(object, path[0])
+	switch {
+	case err != nil:
+		return dst, fmt.Errorf("%s: %w", path[0], err)
+	case !found, len(path) > 1 && isNull(object[at.start:at.end]):
+		return append(dst, object...), nil
+	case len(path) > 1:
+		dst = append(dst, object[:at.start]...)
+		if dst, err = Remove(dst, object[at.start:at.end], path[1:]...); err != nil {
+			return dst, err
+		}
+		return append(dst, object[at.end:]...), nil
+	}
+	start, end := at.keyStart, skipSpace(object, at.end)
+	if end < len(object) && object[end] == ',' {
+		end++
+	} else if before := bytes.TrimRight(object[:start], " \t\r\n"); bytes.HasSuffix(before, []byte(",")) {
+		// The comma of the last field is before the field.
+		start = len(before) - 1
+	}
+	return append(append(dst, object[:start]...), object[end:]...), nil
+}
+
+// Append appends to dst a copy of array with one more element.
+func Append(dst, array, element []byte) ([]byte, error) {
+	end := 0
+	if err := eachChild(array, '[', func(at child) bool { end = at.end; return true }); err != nil {
+		return dst, err
+	}
+	if end == 0 {
+		dst = append(dst, '[')
+	} else {
+		dst = append(append(dst, array[:end]...), ',')
+	}
+	return append(append(dst, element...), ']'), nil
+}
+
+// Quote returns text as a JSON string.
+func Quote(text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		// A string can always be encoded.
+		return []byte(`""`)
+	}
+	return quoted
+}
+
+// find returns the position of a field. It returns an error if the field occurs twice.
+func find(object []byte, key string) (position child, found bool, err error) {
+	isDuplicate := false
+	err = eachChild(object, '{', func(at child) bool {
+		if at.key == key {
+			isDuplicate = found
+			position, found = at, true
+		}
+		return !isDuplicate
+	})
+	if isDuplicate {
+		err = fmt.Errorf("field %q occurs twice", key)
+	}
+	return position, found, err
+}
+
+func isNull(value []byte) bool { return string(bytes.TrimSpace(value)) == "null" }
+
+func skipSpace(document []byte, i int) int {
+	for i < len(document) && (document[i] == ' ' || document[i] == '\n' || document[i] == '\t' || document[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// valueEnd returns the position after the value that begins at start, or 0 if no value begins there.
+func valueEnd(document []byte, start int) int {
+	depth := 0
+	i := start
+	for ; i < len(document); i++ {
+		switch document[i] {
+		case '"':
+			for i++; i < len(document) && document[i] != '"'; i++ {
+				if document[i] == '\\' {
+					i++
+				}
+			}
+			if i >= len(document) {
+				return 0
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			if depth == 0 {
+				return scalarEnd(start, i)
+			}
+			depth--
+		case ',', ':', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return scalarEnd(start, i)
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	if depth > 0 {
+		return 0
+	}
+	return scalarEnd(start, i)
+}
+
+// scalarEnd returns end, or 0 if the scalar value that begins at start is empty.
+func scalarEnd(start, end int) int {
+	if end == start {
+		return 0
+	}
+	return end
+}
+
+// unquote decodes a JSON string.
+func unquote(quoted []byte) (text string, ok bool) {
+	if len(quoted) < 2 || quoted[0] != '"' {
+		return "", false
+	}
+	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
+	}
+	err := json.Unmarshal(quoted, &text)
+	return text, err == nil
+}
