@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -182,7 +182,7 @@ type clusterResponse struct {
 	code    int
 	body    []byte
 	// memory is the memory reservation for the body.
-	memory *memoryReservation
+	memory memoryReservation
 	// err means that it is unknown what the cluster has.
 	err error
 }
@@ -229,13 +229,15 @@ func (h *allClustersHandler) fanOut(
 	defer cancel(nil)
 	request.Method, request.Idle = http.MethodGet, h.proxy.timeouts.lookup
 	responses := make([]clusterResponse, len(clusters))
-	var remaining atomic.Int64
-	remaining.Store(h.proxy.memory.request)
+	memory := semaphore.NewWeighted(h.proxy.memory.request)
 	fanout.InParallel(len(clusters), func(i int) {
 		r := &responses[i]
 		r.cluster = clusters[i].Name
-		r.memory = &memoryReservation{cluster: r.cluster, limits: h.proxy.memory, limit: maxBytes, request: &remaining, all: h.proxy.responseMemory}
-		if r.err = h.sendTo(ctx, &clusters[i], timeout, request, r); r.err == nil {
+		if r.client, r.err = h.proxy.Client(ctx, &clusters[i], h.caller); r.err == nil {
+			r.memory = h.proxy.newReservation(r.client, maxBytes, memory)
+			r.err = r.read(ctx, timeout, request)
+		}
+		if r.err == nil {
 			r.err = checkResponse(&clusters[i], info, r)
 		}
 		if r.err != nil {
@@ -252,34 +254,27 @@ func (h *allClustersHandler) fanOut(
 	return responses, nil
 }
 
-// sendTo sends the request to one cluster and reads its response. The timeout applies to the whole response,
+// read sends a request to the cluster and reads the response. The timeout applies to the whole response,
 // because a member that sends a byte from time to time never exceeds the idle timeout.
-func (h *allClustersHandler) sendTo(
-	ctx context.Context, cluster *clusterv1alpha1.Cluster, timeout time.Duration, request Request, into *clusterResponse,
-) (err error) {
+func (c *clusterResponse) read(ctx context.Context, timeout time.Duration, request Request) error {
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, slowError{timeout})
 	defer stop()
-	if into.client, err = h.proxy.Client(ctx, cluster, h.caller); err != nil {
-		return err
-	}
-	into.memory.member = into.client.member.responseMemory
-	resp, err := into.client.Do(ctx, request)
+	resp, err := c.client.Do(ctx, request)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	into.code = resp.StatusCode
-	body := io.Reader(resp.Body)
-	if into.code != http.StatusOK {
-		body = io.LimitReader(body, maxErrorBody)
+	c.code = resp.StatusCode
+	reader := &reservingReader{Reader: resp.Body, ctx: ctx, reservation: &c.memory}
+	if c.code != http.StatusOK {
+		reader.Reader = io.LimitReader(resp.Body, maxErrorBody)
 	}
-	reader := &reservingReader{Reader: body, ctx: ctx, reservation: into.memory}
-	into.body, err = io.ReadAll(reader)
+	c.body, err = io.ReadAll(reader)
 	switch {
 	case reader.err != nil:
 		return reader.err
 	case err != nil && errors.As(context.Cause(ctx), &slowError{}):
-		return explainError(ctx, cluster, request.Idle, err)
+		return explainError(ctx, c.client.cluster, request.Idle, err)
 	case err != nil:
 		return fmt.Errorf("reading its response: %w", err)
 	}

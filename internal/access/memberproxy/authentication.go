@@ -67,7 +67,9 @@ func (c *call) withIdentity(req *http.Request, token string) *http.Request {
 	filterRequestHeader(signed.Header)
 	signed.Trailer = nil
 	signed.Header.Set("Authorization", "Bearer "+token)
-	impersonate(signed.Header, c.caller)
+	if c.caller != nil {
+		impersonate(signed.Header, c.caller)
+	}
 	return signed
 }
 
@@ -79,13 +81,16 @@ func (c *call) explainUnauthorized(resp *http.Response) (*http.Response, error) 
 		return resp, nil
 	}
 	_ = resp.Body.Close()
-	ref, remedy := c.cluster.Spec.ImpersonatorSecretRef, "join the cluster again"
-	if c.cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+	ref, owner, remedy := c.cluster.Spec.ImpersonatorSecretRef, "service account "+impersonation.ImpersonatorName, "join the cluster again"
+	switch {
+	case c.caller == nil:
+		ref, owner = c.cluster.Spec.SecretRef, "control plane"
+	case c.cluster.Spec.SyncMode == clusterv1alpha1.Pull:
 		remedy = "restart its agent"
 	}
 	return nil, newUnavailableError(c.cluster, fmt.Errorf(
-		"the member rejects the token of the control plane: replace key %q of Secret %s/%s by a token of the service account karmada-impersonator of the member, or %s",
-		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, remedy))
+		"the member rejects the token of the control plane: replace key %q of Secret %s/%s by a token of the %s of the member, or %s",
+		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, owner, remedy))
 }
 
 // impersonationDenied matches the subject that the impersonator is not allowed to impersonate. The
@@ -156,37 +161,37 @@ func impersonatedGroups(caller user.Info) []string {
 	return nil
 }
 
-// impersonatorToken reads the token of the member's impersonator service account.
-func impersonatorToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) (string, error) {
-	ref := cluster.Spec.ImpersonatorSecretRef
+// readToken reads the token of the member's impersonator service account, or the control plane's own token
+// if isOwn.
+func readToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, isOwn bool, secrets SecretGetter) (string, error) {
+	fail := func(format string, args ...any) (string, error) {
+		return "", newUnavailableError(cluster, fmt.Errorf(format, args...))
+	}
+	ref, field, kind := cluster.Spec.ImpersonatorSecretRef, "spec.impersonatorSecretRef", "impersonator secret"
+	remedy, refRemedy := fmt.Sprintf("write the token of the service account %s of the member to key %q of the Secret",
+		impersonation.ImpersonatorName, clusterv1alpha1.SecretTokenKey), "join the cluster again"
+	switch {
+	case isOwn:
+		ref, field, kind, remedy = cluster.Spec.SecretRef, "spec.secretRef", "secret", "join the cluster again"
+	case cluster.Spec.SyncMode == clusterv1alpha1.Pull:
+		remedy, refRemedy = "restart its agent, which writes the token to the Secret", "start the agent with --report-secrets including KubeImpersonator"
+	}
 	if ref == nil {
-		remedy := "join the cluster again"
-		if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
-			remedy = "start the agent with --report-secrets including KubeImpersonator"
-		}
-		return "", newUnavailableError(cluster, fmt.Errorf("spec.impersonatorSecretRef is empty: %s", remedy))
+		return fail("%s is empty: %s", field, refRemedy)
 	}
 	secret, err := secrets(ctx, ref.Namespace, ref.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", newUnavailableError(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w: %s", ref.Namespace, ref.Name, err, tokenRemedy(cluster)))
+		return fail("reading %s %s/%s: %w: %s", kind, ref.Namespace, ref.Name, err, remedy)
 	case err != nil:
-		return "", newUnavailableError(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w", ref.Namespace, ref.Name, err))
+		return fail("reading %s %s/%s: %w", kind, ref.Namespace, ref.Name, err)
 	}
 	// The token may end with a newline if it was read from a file.
 	token := bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey])
 	if len(token) == 0 {
-		return "", newUnavailableError(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q: %s", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, tokenRemedy(cluster)))
+		return fail("%s %s/%s has no key %q: %s", kind, ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, remedy)
 	}
 	return string(token), nil
-}
-
-// tokenRemedy returns a description of how a user restores the token.
-func tokenRemedy(cluster *clusterv1alpha1.Cluster) string {
-	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
-		return "restart its agent, which writes the token to the Secret"
-	}
-	return fmt.Sprintf("write the token of the service account %s of the member to key %q of the Secret", impersonation.ImpersonatorName, clusterv1alpha1.SecretTokenKey)
 }
 
 // caBundle reads the CA certificates that verify the API server of the member. nil means the CA

@@ -11,19 +11,20 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Client sends requests of one caller to one member. The member authorizes them as requests of the caller.
+// Client sends requests to one member, with the identity of a caller or of the control plane.
 type Client struct {
 	cluster *clusterv1alpha1.Cluster
 	member  *member
-	// token is the token of the impersonator. caller is the impersonated user.
-	token  string
+	// caller is the user to impersonate with the token, or nil for the control plane's own identity.
 	caller user.Info
+	token  string
 	// freshToken reads the token without a cache.
 	freshToken func(ctx context.Context) (string, error)
 	timeouts   timeouts
@@ -48,8 +49,20 @@ type Request struct {
 	Idle time.Duration
 }
 
-// Client returns a client for a cluster. It sends no request.
+// Client returns a client that impersonates a caller in a cluster. It sends no request.
 func (p *Proxy) Client(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*Client, error) {
+	if caller == nil {
+		return nil, apierrors.NewUnauthorized("no user to impersonate in the cluster")
+	}
+	return p.newClient(ctx, cluster, caller)
+}
+
+// OwnClient returns a client with the control plane's own identity in a cluster. It sends no request.
+func (p *Proxy) OwnClient(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*Client, error) {
+	return p.newClient(ctx, cluster, nil)
+}
+
+func (p *Proxy) newClient(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*Client, error) {
 	if cluster.Spec.APIEndpoint == "" {
 		remedy := "set it to the URL of the member's API server"
 		if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
@@ -57,7 +70,7 @@ func (p *Proxy) Client(ctx context.Context, cluster *clusterv1alpha1.Cluster, ca
 		}
 		return nil, newUnavailableError(cluster, fmt.Errorf("spec.apiEndpoint is empty: %s", remedy))
 	}
-	token, err := impersonatorToken(ctx, cluster, p.sources.Secret)
+	token, err := readToken(ctx, cluster, caller == nil, p.sources.Secret)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +82,12 @@ func (p *Proxy) Client(ctx context.Context, cluster *clusterv1alpha1.Cluster, ca
 	if err != nil {
 		return nil, newUnavailableError(cluster, err)
 	}
-	freshToken := func(ctx context.Context) (string, error) {
-		return impersonatorToken(ctx, cluster, p.sources.FreshSecret)
-	}
-	return &Client{cluster: cluster, member: member, token: token, caller: caller, freshToken: freshToken, timeouts: p.timeouts, shared: p.shared}, nil
+	return &Client{
+		cluster: cluster, member: member, caller: caller, token: token, timeouts: p.timeouts, shared: p.shared,
+		freshToken: func(ctx context.Context) (string, error) {
+			return readToken(ctx, cluster, caller == nil, p.sources.FreshSecret)
+		},
+	}, nil
 }
 
 // Do sends a request. It occupies a slot of the member's budgets until the body of the response is closed.

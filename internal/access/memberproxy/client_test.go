@@ -61,3 +61,29 @@ func TestClient(t *testing.T) {
 	}
 	close(release)
 }
+
+// TestOwnClient checks requests with the control plane's own identity.
+func TestOwnClient(t *testing.T) {
+	var got http.Header
+	f, _ := newFixture(t, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { got = req.Header }))
+	f.secrets["m1"].Data["token"] = []byte("own-token")
+	client, err := f.proxy.OwnClient(t.Context(), f.cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(t.Context(), memberproxy.Request{Method: http.MethodGet, Path: "/api", Header: http.Header{"Impersonate-User": {"root"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if got.Get("Authorization") != "Bearer own-token" || got.Get("Impersonate-User") != "" {
+		t.Errorf("the member gets %v", got)
+	}
+	if _, err := f.proxy.Client(t.Context(), f.cluster, nil); err == nil {
+		t.Error("a client without a caller is created")
+	}
+	delete(f.secrets["m1"].Data, "token")
+	if _, err := f.proxy.OwnClient(t.Context(), f.cluster); err == nil || !strings.Contains(err.Error(), `secret karmada-cluster/m1 has no key "token": join the cluster again`) {
+		t.Errorf("without a token: %v", err)
+	}
+}

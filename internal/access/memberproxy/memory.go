@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -35,9 +34,6 @@ type memoryLimits struct {
 // MiB.
 var defaultMemoryLimits = memoryLimits{lookup: 4 * mib, member: 32 * mib, request: 256 * mib, perMember: 128 * mib, all: 512 * mib, wait: 3 * time.Second}
 
-// reservationBlock is the number of bytes that are reserved at once.
-const reservationBlock = 64 << 10
-
 // errMemoryExhausted is the cause of a failed request to all clusters: other such requests use all
 // memory.
 var errMemoryExhausted = errors.New("no memory left")
@@ -48,68 +44,67 @@ func memoryExhausted(limit int64) error {
 		"requests to all clusters hold %d bytes of responses, which is the limit of this server: try again later, select fewer objects, or use clusters/NAME/proxy for one cluster", limit))
 }
 
-// memoryReservation is the memory that is reserved for the response of one member to one
-// request.
-type memoryReservation struct {
-	cluster string
-	limits  memoryLimits
-	// limit is the maximum memory for this response.
-	limit int64
-	// request is the remaining memory for all responses to the request.
-	request *atomic.Int64
-	// member limits the memory for the responses of this member to all requests. all limits the
-	// memory for the responses of all members.
-	member, all *semaphore.Weighted
-	// used is the size of the response. held is the memory reserved in member and all.
-	used, held int64
+// memoryPool is the memory that some responses share.
+type memoryPool struct {
+	*semaphore.Weighted
+	// wait is how long a response waits for memory that other responses use.
+	wait time.Duration
+	// exceeded is the error of a response for which the pool has no memory.
+	exceeded error
 }
 
-// reserve reserves memory for n more bytes. It waits for a limited time while other requests use
-// the memory. If it returns errMemoryExhausted, the whole request must fail. If it returns another
-// error, only the response of this member is omitted.
+func (p memoryPool) acquire(ctx context.Context, n int64) bool {
+	if p.TryAcquire(n) {
+		return true
+	}
+	if p.wait == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.wait)
+	defer cancel()
+	return p.Acquire(ctx, n) == nil
+}
+
+// memoryReservation is the memory that is reserved for one member's response to one request.
+type memoryReservation struct {
+	pools []memoryPool
+	held  int64
+}
+
+// reserve reserves n more bytes in all pools, or returns the error of the pool that has too little memory.
 func (m *memoryReservation) reserve(ctx context.Context, n int64) error {
-	if m.used+n > m.limit {
-		return fmt.Errorf("its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", m.limit, m.cluster)
+	for i, pool := range m.pools {
+		if !pool.acquire(ctx, n) {
+			for _, acquired := range m.pools[:i] {
+				acquired.Release(n)
+			}
+			return pool.exceeded
+		}
 	}
-	m.used += n
-	if m.request.Add(-n) < 0 {
-		return fmt.Errorf("the responses of all clusters exceed %d bytes: select fewer objects", m.limits.request)
-	}
-	if m.used <= m.held {
-		return nil
-	}
-	more := (m.used - m.held + reservationBlock - 1) / reservationBlock * reservationBlock
-	if !m.acquire(ctx, m.member, more) {
-		return fmt.Errorf("its responses to other requests take %d bytes: try again later, or select fewer objects", m.limits.perMember)
-	}
-	if !m.acquire(ctx, m.all, more) {
-		m.member.Release(more)
-		return errMemoryExhausted
-	}
-	m.held += more
+	m.held += n
 	return nil
 }
 
-func (m *memoryReservation) acquire(ctx context.Context, limit *semaphore.Weighted, n int64) bool {
-	if limit.TryAcquire(n) {
-		return true
+// release releases all memory.
+func (m *memoryReservation) release() {
+	for _, pool := range m.pools {
+		pool.Release(m.held)
 	}
-	ctx, cancel := context.WithTimeout(ctx, m.limits.wait)
-	defer cancel()
-	return limit.Acquire(ctx, n) == nil
+	m.held = 0
 }
 
-// release releases all memory. Later reads reserve memory again.
-func (m *memoryReservation) release() {
-	if m == nil {
-		return
-	}
-	if m.held > 0 {
-		m.member.Release(m.held)
-		m.all.Release(m.held)
-	}
-	m.request.Add(m.used)
-	m.used, m.held = 0, 0
+// newReservation returns the reservation for one member's response. maxBytes limits the response, and request
+// is the memory for all responses to the request.
+func (p *Proxy) newReservation(c *Client, maxBytes int64, request *semaphore.Weighted) memoryReservation {
+	limits := p.memory
+	return memoryReservation{pools: []memoryPool{
+		{semaphore.NewWeighted(maxBytes), 0, fmt.Errorf(
+			"its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", maxBytes, c.cluster.Name)},
+		{request, 0, fmt.Errorf("the responses of all clusters exceed %d bytes: select fewer objects", limits.request)},
+		{c.member.responseMemory, limits.wait, fmt.Errorf(
+			"its responses to other requests take %d bytes: try again later, or select fewer objects", limits.perMember)},
+		{p.responseMemory, limits.wait, errMemoryExhausted},
+	}}
 }
 
 // reservingReader reserves memory while the body is read.

@@ -105,7 +105,7 @@ func TestMemoryExhaustedReturnsRetryAfter(t *testing.T) {
 			<-release
 		}
 	}))
-	f.proxy.SetMemoryLimits(memberproxy.MemoryLimits{All: 64 << 10}, testTimeout)
+	f.proxy.SetMemoryLimits(memberproxy.MemoryLimits{All: onePodMemory}, testTimeout)
 	front := f.front(t)
 	done := make(chan string)
 	go func() {

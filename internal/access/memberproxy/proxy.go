@@ -2,8 +2,8 @@
 // API servers of all members, through clusters/proxy.
 //
 // Invariants:
-//   - The member receives the token of the impersonator and the name and groups of
-//     the caller. Credentials and impersonation headers of the request are removed.
+//   - The member receives the impersonator's token and the name and groups of the caller. Credentials and
+//     impersonation headers of the request are removed.
 //   - The member authorizes the request of the caller.
 //   - The path of a request never leaves the endpoint of its cluster, and never leads to another
 //     proxy of the control plane.

@@ -38,7 +38,6 @@ type assembly struct {
 	members *member.Clusters
 	cache   *objectcache.Cache
 	callers *callerMembers
-	own     *ownMembers
 	rights  rights
 	metrics *metrics
 	parts   *parts
@@ -98,7 +97,6 @@ func (a *assembly) addCache(ctx context.Context) (err error) {
 // removeCluster closes the connections to a cluster that is gone.
 func (a *assembly) removeCluster(name string) {
 	a.callers.proxy.RemoveMember(name)
-	a.own.remove(name)
 }
 
 // newMembers returns the connections of the cache to members.
@@ -131,7 +129,7 @@ func (a *assembly) addCallers(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.callers, a.own = callers, newOwnMembers(a.members, a.karmada.cluster)
+	a.callers = callers
 	a.parts.onClose(callers.proxy.Destroy)
 	a.parts.tasks = append(a.parts.tasks, task)
 	a.rights = callerrights.All{}
@@ -194,7 +192,7 @@ func (a *assembly) addProxy(context.Context) error {
 		MinRequestTimeout: a.options.minRequestTimeout(),
 	}
 	if !a.options.AuthorizeCallers {
-		options.Reads = a.own
+		options.Reads = ownMembers{a.callers}
 	}
 	a.parts.proxy = proxying.New(options, proxying.Limits{})
 	return nil
