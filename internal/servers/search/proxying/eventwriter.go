@@ -6,11 +6,12 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/domain/combinedversion"
-	"karmada.io/karmada/internal/domain/jsonedit"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
@@ -66,34 +67,37 @@ func (e *eventWriter) writeRaw(eventType string, object []byte) error {
 
 // bookmark writes a bookmark.
 func (e *eventWriter) bookmark(versions map[string]string, endsInitialEvents bool) error {
-	kind, apiVersion := e.kind.GroupVersionKind().Kind, e.kind.GroupVersionKind().GroupVersion().String()
+	object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: combinedversion.New(versions).String()}}
+	object.SetGroupVersionKind(e.kind.GroupVersionKind())
 	if e.format.IsPartial {
-		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/v1"
+		object.TypeMeta = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}
 	}
-	object := append([]byte(`{"kind":`), jsonedit.Quote(kind)...)
-	object = append(append(object, `,"apiVersion":`...), jsonedit.Quote(apiVersion)...)
-	object = append(append(object, `,"metadata":{"resourceVersion":`...), jsonedit.Quote(combinedversion.New(versions).String())...)
-	object = append(object, `,"creationTimestamp":null`...)
 	if endsInitialEvents {
-		object = append(object, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`...)
+		object.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	return e.writeRaw("BOOKMARK", append(object, "}}"...))
+	return e.writeObject("BOOKMARK", object)
 }
 
 // expire ends the watch with the error that makes a client list again.
 func (e *eventWriter) expire(message string) {
-	e.fail(metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: message,
-	})
+	e.fail(apierrors.NewResourceExpired(message))
 }
 
 // fail ends the watch with an error.
-func (e *eventWriter) fail(status metav1.Status) {
-	object, err := json.Marshal(status)
-	if err == nil && e.writeRaw("ERROR", object) == nil {
+func (e *eventWriter) fail(err error) {
+	status := responsewriters.ErrorToAPIStatus(err)
+	status.Kind, status.APIVersion = "Status", "v1"
+	if e.writeObject("ERROR", status) == nil {
 		_ = e.flush()
 	}
+}
+
+func (e *eventWriter) writeObject(eventType string, object any) error {
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	return e.writeRaw(eventType, encoded)
 }
 
 // flush sends the events that were written.

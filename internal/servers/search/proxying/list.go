@@ -86,10 +86,10 @@ func (r *request) writeCachedObjects(out *fanout.ListWriter, p *participant) err
 	return r.req.Context().Err()
 }
 
-// selects reports whether the request selects an object of a participant.
+// selects reports whether the request selects a participant's object. It does not select nil.
 func (r *request) selects(p *participant, object *objectcache.Object) (bool, error) {
 	selector := r.options.LabelSelector
-	if p.namespace != "" && object.Namespace() != p.namespace || !p.includes(object.Namespace()) ||
+	if object == nil || p.namespace != "" && object.Namespace() != p.namespace || !p.includes(object.Namespace()) ||
 		selector != nil && !selector.Empty() && !selector.Matches(object.Labels()) {
 		return false, nil
 	}

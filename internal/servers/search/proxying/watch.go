@@ -37,10 +37,12 @@ func (r *request) watch() error {
 		return err
 	}
 	w := &cachedWatch{
-		request: r, out: &eventWriter{request: r}, shown: map[string]*participant{}, hidden: map[string]*participant{}, unlisted: map[string]bool{},
-		versions: map[string]string{},
+		request: r, out: &eventWriter{request: r}, clusters: map[string]watchedCluster{}, unlisted: map[string]bool{}, versions: map[string]string{},
 	}
-	w.addReviewed(reviewed, clusters)
+	for _, p := range r.participants(reviewed) {
+		isShown := slices.ContainsFunc(clusters, func(shown *participant) bool { return shown.cluster == p.cluster })
+		w.clusters[p.cluster] = watchedCluster{p.withoutObjects(), !isShown}
+	}
 	if err := w.begin(ctx, reviewed); err != nil {
 		return err
 	}
@@ -61,10 +63,8 @@ func (r *request) watchDuration() time.Duration {
 // cachedWatch is one watch that the cache serves.
 type cachedWatch struct {
 	*request
-	out *eventWriter
-	// shown are the clusters whose objects the caller may watch. hidden are the clusters whose objects
-	// the caller may not watch, or for which this is unknown.
-	shown, hidden map[string]*participant
+	out      *eventWriter
+	clusters map[string]watchedCluster
 	// unlisted are the clusters of the requested version that the cache has not listed yet. The client
 	// has their objects, so it must list again as soon as they are listed.
 	unlisted map[string]bool
@@ -77,16 +77,11 @@ type cachedWatch struct {
 	versions  map[string]string
 }
 
-// addReviewed records which clusters are shown and hidden.
-func (w *cachedWatch) addReviewed(reviewed *objectcache.Snapshot, shown []*participant) {
-	for _, p := range shown {
-		w.shown[p.cluster] = p.withoutObjects()
-	}
-	for _, p := range w.participants(reviewed) {
-		if w.shown[p.cluster] == nil {
-			w.hidden[p.cluster] = p.withoutObjects()
-		}
-	}
+// watchedCluster is a cluster of a watch. isHidden means that the caller may not watch its objects, or that this
+// is unknown.
+type watchedCluster struct {
+	*participant
+	isHidden bool
 }
 
 // begin determines the initial state and the first event. reviewed is the snapshot whose clusters were
@@ -138,10 +133,12 @@ func (w *cachedWatch) resume() error {
 // visible returns the versions that the client may resume from. A hidden cluster keeps the requested
 // version, so that none of its events is lost if the client may see it later.
 func (w *cachedWatch) visible(versions map[string]string) map[string]string {
-	for cluster := range w.hidden {
-		if own := w.requested.For(cluster); own != "" && w.requested.Clusters() != nil {
+	for cluster, c := range w.clusters {
+		switch own := w.requested.For(cluster); {
+		case !c.isHidden:
+		case own != "" && w.requested.Clusters() != nil:
 			versions[cluster] = own
-		} else {
+		default:
 			delete(versions, cluster)
 		}
 	}
@@ -216,9 +213,9 @@ func (w *cachedWatch) run(parent context.Context) {
 			return
 		case isDue:
 			next = time.Now().Add(w.limits.Bookmark)
-			shown, hidden := maps.Clone(w.shown), maps.Clone(w.hidden)
+			clusters := slices.Collect(maps.Values(w.clusters))
 			reviews.Go(func() {
-				if change := w.reviewAgain(ctx, shown, hidden); change != nil {
+				if change := w.reviewAgain(ctx, clusters); change != nil {
 					end(change)
 				}
 			})
@@ -261,20 +258,13 @@ func (w *cachedWatch) writeInitial() bool {
 
 // writeInitialObjects writes the objects of a cluster as added.
 func (w *cachedWatch) writeInitialObjects(c *objectcache.ClusterObjects) error {
-	p := w.shown[c.Source().Cluster]
-	if p == nil {
+	p, found := w.clusters[c.Source().Cluster]
+	if !found || p.isHidden {
 		return nil
 	}
 	for object := range c.All(p.namespace) {
-		ok, err := w.selects(p, object)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if err := w.out.write("ADDED", object, w.versions); err != nil {
-			return err
+		if isSelected, err := w.selects(p.participant, object); err != nil || isSelected && w.out.write("ADDED", object, w.versions) != nil {
+			return errEnded
 		}
 	}
 	if version := c.ResourceVersion(); version != "" {
@@ -287,8 +277,7 @@ func (w *cachedWatch) writeInitialObjects(c *objectcache.ClusterObjects) error {
 func (w *cachedWatch) writeBookmark() bool {
 	for cluster := range w.unlisted {
 		if c := w.kind.Snapshot().Cluster(cluster); c != nil && c.ResourceVersion() != "" {
-			w.out.expire("the objects of cluster \"" + cluster + "\" are cached now: list again")
-			return false
+			return w.expire(cluster, "is cached now") == nil
 		}
 	}
 	w.versions = w.visible(w.cursor.Versions())
@@ -297,25 +286,30 @@ func (w *cachedWatch) writeBookmark() bool {
 
 // reviewAgain returns the reason to end the watch if the caller's permissions have changed. A review that fails
 // changes nothing.
-func (w *cachedWatch) reviewAgain(ctx context.Context, shown, hidden map[string]*participant) error {
-	all := slices.AppendSeq(slices.Collect(maps.Values(shown)), maps.Values(hidden))
-	changes := make([]error, len(all))
-	fanout.InParallel(len(all), func(i int) {
-		p := all[i]
-		isAllowed, err := w.mayRead(ctx, p, "watch")
-		isShown := shown[p.cluster] != nil
+func (w *cachedWatch) reviewAgain(ctx context.Context, clusters []watchedCluster) error {
+	changes := make([]error, len(clusters))
+	fanout.InParallel(len(clusters), func(i int) {
+		c := clusters[i]
+		isAllowed, err := w.mayRead(ctx, c.participant, "watch")
 		switch {
-		case err != nil || isAllowed == isShown:
-		case isShown:
-			changes[i] = w.newDenial(p.cluster, "watch", p.namespace)
+		case err != nil || isAllowed != c.isHidden:
+		case c.isHidden:
+			changes[i] = fmt.Errorf("the objects of cluster %q can be watched now: list again", c.cluster)
 		default:
-			changes[i] = fmt.Errorf("the objects of cluster %q can be watched now: list again", p.cluster)
+			changes[i] = w.newDenial(c.cluster, "watch", c.namespace)
 		}
 	})
 	return cmp.Or(changes...)
 }
 
-var errExpired = errors.New("the watch is expired")
+// errEnded means that the watch has ended.
+var errEnded = errors.New("the watch has ended")
+
+// expire ends the watch because of a change of a cluster.
+func (w *cachedWatch) expire(cluster, change string) error {
+	w.out.expire(fmt.Sprintf("cluster %q %s: list again", cluster, change))
+	return errEnded
+}
 
 // writeEvent writes an event of the cache, if it concerns the request.
 func (w *cachedWatch) writeEvent(ctx context.Context, event *objectcache.Event) error {
@@ -325,22 +319,19 @@ func (w *cachedWatch) writeEvent(ctx context.Context, event *objectcache.Event) 
 		w.showCluster(ctx, event.Cluster)
 		return nil
 	case objectcache.ClusterRemoved:
-		delete(w.shown, event.Cluster)
-		delete(w.hidden, event.Cluster)
+		delete(w.clusters, event.Cluster)
 		delete(w.unlisted, event.Cluster)
 		delete(w.versions, event.Cluster)
 		return nil
 	default:
 		// The numbering of the cluster restarted, or registries show other namespaces of it.
-		w.out.expire("cluster \"" + event.Cluster + "\" changed: list again")
-		return errExpired
+		return w.expire(event.Cluster, "has changed")
 	}
 	if w.unlisted[event.Cluster] {
-		w.out.expire("the objects of cluster \"" + event.Cluster + "\" are cached now: list again")
-		return errExpired
+		return w.expire(event.Cluster, "is cached now")
 	}
-	p := w.shown[event.Cluster]
-	if p == nil {
+	c, found := w.clusters[event.Cluster]
+	if !found || c.isHidden {
 		return nil
 	}
 	if _, known := w.versions[event.Cluster]; known {
@@ -348,45 +339,33 @@ func (w *cachedWatch) writeEvent(ctx context.Context, event *objectcache.Event) 
 		// watch must begin with the whole initial state.
 		w.versions[event.Cluster] = event.ResourceVersion
 	}
-	return w.writeChange(p, event)
+	return w.writeChange(c.participant, event)
 }
 
-// writeChange writes a change of an object as the request sees it: an object that the selectors
-// select from now on is added, and one that they do not select any more is deleted.
+// writeChange writes a change of an object as the request sees it: an object that the selectors begin to select
+// is added, and an object that they no longer select is deleted.
 func (w *cachedWatch) writeChange(p *participant, event *objectcache.Event) error {
-	was, is := false, false
-	var err error
-	if event.Old != nil {
-		if was, err = w.selects(p, event.Old); err != nil {
-			return err
-		}
-	}
-	if event.New != nil {
-		if is, err = w.selects(p, event.New); err != nil {
-			return err
-		}
-	}
+	isOldSelected, oldErr := w.selects(p, event.Old)
+	isNewSelected, newErr := w.selects(p, event.New)
 	switch {
-	case is && was:
+	case oldErr != nil || newErr != nil:
+		return errors.Join(oldErr, newErr)
+	case isNewSelected && isOldSelected:
 		return w.out.write("MODIFIED", event.New, w.versions)
-	case is:
+	case isNewSelected:
 		return w.out.write("ADDED", event.New, w.versions)
-	case was:
+	case isOldSelected:
 		return w.out.write("DELETED", event.Old, w.versions)
 	}
 	return nil
 }
 
-// showCluster reviews the rights in a cluster that joined while the watch is open.
+// showCluster reviews the caller's permissions in a cluster that joined while the watch is open.
 func (w *cachedWatch) showCluster(ctx context.Context, cluster string) {
 	for _, p := range w.participants(w.kind.Snapshot()) {
-		if p.cluster != cluster {
-			continue
-		}
-		if ok, err := w.mayRead(ctx, p, "watch"); err == nil && ok {
-			w.shown[cluster] = p.withoutObjects()
-		} else {
-			w.hidden[cluster] = p.withoutObjects()
+		if p.cluster == cluster {
+			isAllowed, err := w.mayRead(ctx, p, "watch")
+			w.clusters[cluster] = watchedCluster{p.withoutObjects(), err != nil || !isAllowed}
 		}
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/memberproxy"
@@ -35,11 +33,13 @@ const (
 	initialPeriod = 10 * time.Second
 )
 
-// watchEvent is an event of a member's watch.
+// watchEvent is an event of a member's watch, or the error that ends it.
 type watchEvent struct {
+	Type   string          `json:"type"`
+	Object json.RawMessage `json:"object"`
+
 	cluster string
-	Type    string          `json:"type"`
-	Object  json.RawMessage `json:"object"`
+	err     error
 }
 
 // watchTables merges the members' watches whose events are tables.
@@ -122,7 +122,11 @@ func (r *request) openWatches(ctx context.Context, watches []*tableWatch) error 
 
 // writeTable writes a member's event. It reports whether the watch goes on.
 func (e *eventWriter) writeTable(event watchEvent, versions map[string]string) bool {
-	if event.Type == "ERROR" {
+	switch {
+	case event.err != nil:
+		e.fail(event.err)
+		return false
+	case event.Type == "ERROR":
 		_ = e.writeRaw(event.Type, event.Object)
 		_ = e.flush()
 		return false
@@ -172,11 +176,7 @@ func (t *tableWatch) run(ctx context.Context, events chan<- watchEvent) {
 			return
 		}
 		if err := t.open(ctx); err != nil && failsRequest(err) {
-			status := responsewriters.ErrorToAPIStatus(err)
-			status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-			if object, err := json.Marshal(status); err == nil {
-				t.send(ctx, events, watchEvent{t.cluster, "ERROR", object})
-			}
+			t.send(ctx, events, watchEvent{cluster: t.cluster, err: err})
 			return
 		}
 	}
