@@ -188,7 +188,7 @@ func (a *assembly) addProxy(context.Context) error {
 		return nil
 	}
 	options := proxying.Options{
-		Cache: a.cache, Reads: a.callers, Forwards: a.callers, Rights: a.rights, Watches: a.metrics.countWatches,
+		Cache: a.cache, Reads: a.callers, Forwards: a.callers, Permissions: a.rights, Watches: a.metrics.countWatches,
 		MinRequestTimeout: a.options.minRequestTimeout(),
 	}
 	if !a.options.AuthorizeCallers {

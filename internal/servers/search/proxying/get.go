@@ -141,7 +141,7 @@ func (r *request) isAllowed(ctx context.Context, cluster, verb string) (bool, er
 		// An API server authorizes requests for a Namespace in this namespace.
 		namespace = r.info.Name
 	}
-	return r.Handler.options.Rights.Allowed(ctx, r.caller, cluster, verb, resource, namespace, r.info.Name)
+	return r.Handler.options.Permissions.Allowed(ctx, r.caller, cluster, verb, resource, namespace, r.info.Name)
 }
 
 // isRead reports whether the request changes nothing.

@@ -81,7 +81,7 @@ func newFixture(t testing.TB, clusters ...string) *fixture {
 }
 
 func (f *fixture) configure(limits proxying.Limits) {
-	f.handler = proxying.New(proxying.Options{Cache: f.Cache.Cache, Reads: f, Forwards: forwards{f}, Rights: f}, limits)
+	f.handler = proxying.New(proxying.Options{Cache: f.Cache.Cache, Reads: f, Forwards: forwards{f}, Permissions: f}, limits)
 }
 
 // put stores objects in a member and in the cache.
@@ -110,7 +110,7 @@ func pod(namespace, name string, labels ...string) *unstructured.Unstructured {
 	return object
 }
 
-// Allowed implements proxying.Rights.
+// Allowed implements proxying.Permissions.
 func (f *fixture) Allowed(_ context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, _, _ string) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

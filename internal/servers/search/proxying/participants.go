@@ -160,7 +160,7 @@ func (r *request) mayRead(ctx context.Context, p *participant, verb string) (boo
 	}
 	name, _ := r.fields.Name()
 	for _, namespace := range namespaces {
-		ok, err := r.Handler.options.Rights.Allowed(ctx, r.caller, p.cluster, verb, r.kind.GroupVersionResource(), namespace, name)
+		ok, err := r.Handler.options.Permissions.Allowed(ctx, r.caller, p.cluster, verb, r.kind.GroupVersionResource(), namespace, name)
 		if err != nil || !ok {
 			return false, err
 		}

@@ -49,8 +49,8 @@ type Forwarder interface {
 	ForwardToKarmada(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder)
 }
 
-// Rights decides what a caller may do in a member. An error means that this is unknown.
-type Rights interface {
+// Permissions decides what a caller may do in a member. An error means that this is unknown.
+type Permissions interface {
 	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
 }
 
@@ -62,8 +62,8 @@ type Options struct {
 	Reads Reader
 	// Forwards forwards writes, subresources, and requests for other kinds.
 	Forwards Forwarder
-	// Rights decides which cached objects a caller sees.
-	Rights Rights
+	// Permissions decides which cached objects a caller sees.
+	Permissions Permissions
 	// MinRequestTimeout is the shortest time after which the server ends a watch without a
 	// timeout of its own. The longest time is twice as long. 0 means 30 minutes.
 	MinRequestTimeout time.Duration
