@@ -42,7 +42,7 @@ func (h *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request)
 	switch {
 	case err != nil:
 	case !info.IsResourceRequest:
-		if !redirectToSlash(strings.TrimSuffix(h.path, "/")+trailingSlash(req.URL), w, req) {
+		if !redirectToSlash(h.path, w, req) {
 			h.proxy.karmada.forward(w, req, h.path, h.caller, h.responder)
 		}
 	case info.Verb == "list":
@@ -249,7 +249,7 @@ func (h *allClustersHandler) fanOut(
 	})
 	if errors.Is(context.Cause(ctx), errMemoryExhausted) {
 		discardAll(responses)
-		return nil, memoryExhausted(h.proxy.memory.all)
+		return nil, newMemoryExhaustedError(h.proxy.memory.all)
 	}
 	return responses, nil
 }

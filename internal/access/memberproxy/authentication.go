@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/fanout"
@@ -93,13 +94,12 @@ func (c *call) explainUnauthorized(resp *http.Response) (*http.Response, error) 
 		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, owner, remedy))
 }
 
-// impersonationDenied matches the subject that the impersonator is not allowed to impersonate. The
-// matched text is the same in all encodings of a Status.
+// impersonationDenied matches the subject that the impersonator must not impersonate, in all encodings of a
+// Status.
 var impersonationDenied = regexp.MustCompile(`(users|groups|serviceaccounts) \\?"([^"\\]*)\\?" is forbidden: User \\?"[^"\\]*\\?" cannot impersonate resource`)
 
-// explainForbidden returns an error with a remedy if the impersonator is not allowed to
-// impersonate the caller. If the caller has no permissions in the member, it returns the original
-// response.
+// explainForbidden returns an error with a remedy if the impersonator must not impersonate the caller. If the
+// caller has no permissions in the member, it returns the original response.
 func (c *call) explainForbidden(resp *http.Response) (*http.Response, error) {
 	// Ignore a read error, because it occurs again when the rest of the body is read.
 	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -125,9 +125,8 @@ var subjectKinds = map[string]struct{ kind, hint string }{
 	"serviceaccounts": {"ServiceAccount", "by its own name: a binding of one of its groups is not enough"},
 }
 
-// impersonate adds the impersonation headers for the caller. The UID and the extra fields of
-// the caller are not sent, because the role of the impersonator in the member covers users,
-// service accounts and groups only.
+// impersonate adds the impersonation headers for the caller. The caller's UID and extra fields are not sent,
+// because the impersonator's role in the member covers only users, service accounts and groups.
 func impersonate(header http.Header, caller user.Info) {
 	header.Set(authenticationv1.ImpersonateUserHeader, caller.GetName())
 	for _, group := range impersonatedGroups(caller) {
@@ -135,28 +134,22 @@ func impersonate(header http.Header, caller user.Info) {
 	}
 }
 
-// impersonatedGroups returns the groups of the caller that the member does not add itself. The
-// member adds system:authenticated to every impersonated user, except to system:anonymous. If a
-// service account is impersonated without groups, the member adds the groups of its namespace.
-// These groups are not sent, because sending them would require the right to impersonate the
-// groups of all service accounts.
+// impersonatedGroups returns the caller's groups that the member does not add itself. The member adds
+// system:authenticated to every impersonated user, except to system:anonymous. If a service account is
+// impersonated without groups, the member adds the groups of its namespace. These groups are not sent, because
+// sending them would require the permission to impersonate the groups of all service accounts.
 func impersonatedGroups(caller user.Info) []string {
-	var groups []string
-	for _, group := range caller.GetGroups() {
-		if group != user.AllAuthenticated && group != user.AllUnauthenticated {
-			groups = append(groups, group)
-		}
-	}
+	groups := slices.DeleteFunc(slices.Clone(caller.GetGroups()), func(group string) bool {
+		return group == user.AllAuthenticated || group == user.AllUnauthenticated
+	})
 	namespace, _, err := serviceaccount.SplitUsername(caller.GetName())
 	if err != nil {
 		return groups
 	}
 	implied := serviceaccount.MakeGroupNames(namespace)
-	for _, group := range groups {
-		if !slices.Contains(implied, group) {
-			// The member adds no groups if the request contains a group, so all groups are sent.
-			return groups
-		}
+	if slices.ContainsFunc(groups, func(group string) bool { return !slices.Contains(implied, group) }) {
+		// The member adds no groups if the request contains a group, so all groups are sent.
+		return groups
 	}
 	return nil
 }
@@ -194,8 +187,7 @@ func readToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, isOwn bool
 	return string(token), nil
 }
 
-// caBundle reads the CA certificates that verify the API server of the member. nil means the CA
-// certificates of the system.
+// caBundle reads the CA certificates that verify the member's API server. nil means the system's CA certificates.
 func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) ([]byte, error) {
 	ref := cluster.Spec.SecretRef
 	if ref == nil || cluster.Spec.InsecureSkipTLSVerification {
@@ -215,7 +207,7 @@ func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets Sec
 func NewSecretGetters(karmada kubernetes.Interface) (cached, fresh SecretGetter, start func(context.Context)) {
 	factory := informers.NewSharedInformerFactoryWithOptions(karmada, 0,
 		informers.WithNamespace(clusterv1alpha1.NamespaceKarmadaCluster),
-		informers.WithTransform(dropManagedFields))
+		informers.WithTransform(cache.TransformStripManagedFields()))
 	lister := factory.Core().V1().Secrets().Lister()
 	fresh = func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 		return karmada.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -227,11 +219,4 @@ func NewSecretGetters(karmada kubernetes.Interface) (cached, fresh SecretGetter,
 		return fresh(ctx, namespace, name)
 	}
 	return cached, fresh, factory.StartWithContext
-}
-
-func dropManagedFields(obj any) (any, error) {
-	if object, ok := obj.(metav1.Object); ok {
-		object.SetManagedFields(nil)
-	}
-	return obj, nil
 }

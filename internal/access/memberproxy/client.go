@@ -78,7 +78,7 @@ func (p *Proxy) newClient(ctx context.Context, cluster *clusterv1alpha1.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	member, err := p.members.get(cluster.Name, newConnectionSettings(cluster, caBundle))
+	member, err := p.members.get(cluster, caBundle)
 	if err != nil {
 		return nil, newUnavailableError(cluster, err)
 	}

@@ -52,7 +52,7 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	c.writer = w
 	switch {
 	case !c.isUpgrade:
-		if !redirectToSlash(strings.TrimSuffix(f.path, "/")+trailingSlash(req.URL), w, req) {
+		if !redirectToSlash(f.path, w, req) {
 			forward(w, req, c.target, c, f.responder)
 		}
 	case hasNoBody(w, req, c.timeouts.errorBody):
@@ -64,14 +64,6 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Connection", "close")
 		f.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
 	}
-}
-
-// trailingSlash returns the slash at the end of a URL's path, if there is one.
-func trailingSlash(u *url.URL) string {
-	if strings.HasSuffix(u.Path, "/") {
-		return "/"
-	}
-	return ""
 }
 
 // forward sends a request to target through transport, and copies the response to w.

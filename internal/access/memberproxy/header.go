@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// maxHeaderBytes limits the size of the header of a response.
+	// maxHeaderBytes limits the size of a response header.
 	maxHeaderBytes = 256 << 10
-	// maxMemberWarnings limits the number of warnings of a member that are forwarded.
-	// maxWarningBytes limits the length of each warning.
+	// maxMemberWarnings limits the number of a member's warnings that are forwarded, and maxWarningBytes the
+	// length of each.
 	maxMemberWarnings = 16
 	maxWarningBytes   = 512
 )
 
-// removedHeaders are response headers of a member that are removed, because they would change how
-// a client or a browser treats the control plane: cookies, authentication, location and access
-// control.
+// removedHeaders are removed from a member's response, because they would change how a client or a browser
+// treats the control plane: cookies, authentication, location and access control.
 var removedHeaders = []string{
 	"Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Proxy-Authenticate", "Proxy-Authentication-Info", "Authentication-Info",
 	"Alt-Svc", "Strict-Transport-Security", "Public-Key-Pins", "Clear-Site-Data", "Refresh", "Service-Worker-Allowed",
@@ -35,7 +34,7 @@ var removedHeaders = []string{
 	"Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Access-Control-Max-Age",
 }
 
-// filterResponse removes from the response of a member what must not reach clients.
+// filterResponse removes everything from a member's response that must not reach clients.
 func (c *call) filterResponse(resp *http.Response) (*http.Response, error) {
 	for _, name := range removedHeaders {
 		resp.Header.Del(name)
@@ -52,8 +51,7 @@ func (c *call) filterResponse(resp *http.Response) (*http.Response, error) {
 	return &filtered, nil
 }
 
-// limitWarnings limits the number and length of warnings, because clients print them to
-// terminals.
+// limitWarnings limits the number and length of warnings, because clients print them to terminals.
 func limitWarnings(header http.Header, cluster string) {
 	lines := header["Warning"]
 	if len(lines) == 0 {
@@ -75,9 +73,8 @@ func limitWarnings(header http.Header, cluster string) {
 	}
 }
 
-// rewriteLocation rewrites redirects to the proxy path of the cluster, and rejects all other
-// redirects, because clients follow redirects with the credentials of their user, also to the
-// control plane.
+// rewriteLocation rewrites redirects within the member to the cluster's proxy path, and rejects all other
+// redirects, because clients follow redirects with their user's credentials, even to the control plane.
 func (c *call) rewriteLocation(resp *http.Response) error {
 	if resp.Header.Get("Location") == "" {
 		return nil
@@ -95,8 +92,9 @@ func (c *call) rewriteLocation(resp *http.Response) error {
 	return nil
 }
 
-// memberLocation returns the path in the control plane for the Location of a response.
-func (c *call) memberLocation(resp *http.Response) (string, bool) {
+// memberLocation returns the path in the control plane for a response's Location. ok is false if the Location is
+// outside the member.
+func (c *call) memberLocation(resp *http.Response) (path string, ok bool) {
 	endpoint, err := url.Parse(c.cluster.Spec.APIEndpoint)
 	if err != nil {
 		return "", false
@@ -120,10 +118,9 @@ const (
 	tokenProtocol = "base64url.bearer.authorization.k8s.io."
 )
 
-// forwardedHeaders are the request headers that a member receives, in canonical form. They describe the
-// request, its body and the wanted response, but not the user, the session of a browser, or the way of
-// the request to the control plane. Proxies add such headers under many names, so every header that is
-// not in this list is removed.
+// forwardedHeaders are the request headers that a member receives, in canonical form. They describe the request,
+// its body and the wanted response, but not the user, a browser session, or the route to the control plane.
+// Proxies add headers about these under many names, so every header that is not in this list is removed.
 var forwardedHeaders = sets.New(
 	"Accept", "Accept-Encoding", "Accept-Language", "User-Agent",
 	"Content-Encoding", "Content-Length", "Content-Type", "Range",

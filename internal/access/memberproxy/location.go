@@ -16,10 +16,10 @@ import (
 // maxEscapes limits how often a path may be percent-encoded in addition to the encoding of its URL.
 const maxEscapes = 3
 
-// ValidatePath rejects paths with "..", because several endpoints may share a host, and such a path
-// could reach another endpoint on this host. It also rejects paths of another proxy of the control
-// plane, because one request could otherwise pass the servers of the control plane hundreds of times.
-// It checks all forms of the path that a server could decode.
+// ValidatePath rejects paths with "..", because several endpoints may share a host, and such a path could reach
+// another endpoint on this host. It also rejects paths of another control plane proxy, because one request
+// could otherwise pass the servers of the control plane hundreds of times. It checks all forms of the path that
+// a server could decode.
 func ValidatePath(path string) error {
 	for range maxEscapes + 1 {
 		segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
@@ -87,8 +87,8 @@ func joinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 	return &target
 }
 
-// escapedSuffix returns the escaped form of path. The path of the request ends with this form. The
-// escaping is necessary if a name contains a slash.
+// escapedSuffix returns the escaped form of path, with which the request's path ends. It preserves the escaped
+// slashes in names.
 func escapedSuffix(path string, request *url.URL) (string, bool) {
 	escaped := request.EscapedPath()
 	for at := len(escaped); at >= 0; at = strings.LastIndexByte(escaped[:at], '/') {
@@ -103,10 +103,10 @@ func escapedSuffix(path string, request *url.URL) (string, bool) {
 	return "", false
 }
 
-// redirectToSlash redirects reads of an empty path to the same URL with a slash, because relative
+// redirectToSlash redirects reads of an empty path in the member to the same URL with a slash, because relative
 // links require the slash. It reports whether it wrote a redirect.
 func redirectToSlash(path string, w http.ResponseWriter, req *http.Request) bool {
-	if path != "" || req.Method != http.MethodGet && req.Method != http.MethodHead {
+	if strings.TrimSuffix(path, "/") != "" || strings.HasSuffix(req.URL.Path, "/") || req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return false
 	}
 	to := url.URL{Path: req.URL.Path + "/", RawQuery: req.URL.RawQuery}

@@ -16,30 +16,26 @@ import (
 
 const mib = 1 << 20
 
-// memoryLimits limit the memory, in bytes, for the responses of members to requests that are sent
-// to all clusters.
+// memoryLimits limit the memory, in bytes, for members' responses to requests that are sent to all clusters.
 type memoryLimits struct {
-	// lookup limits the response of one member to the lookup of one object. member limits the
-	// response of one member to a list. request limits the responses of all members to one request.
+	// lookup limits one member's response to the lookup of one object, and member its response to a list.
+	// request limits all members' responses to one request.
 	lookup, member, request int64
-	// perMember limits the memory for the responses of one member to all requests together. all
-	// limits the memory for the responses of all members. perMember prevents one member from using
-	// all memory.
+	// perMember limits one member's responses to all requests together, so that one member cannot use all
+	// memory. all limits all members' responses to all requests.
 	perMember, all int64
 	// wait is how long a request waits for memory that other requests use.
 	wait time.Duration
 }
 
-// defaultMemoryLimits allow responses with some thousand Pods. The largest object in etcd has 1.5
-// MiB.
+// defaultMemoryLimits allow responses with some thousand Pods. The largest object in etcd has 1.5 MiB.
 var defaultMemoryLimits = memoryLimits{lookup: 4 * mib, member: 32 * mib, request: 256 * mib, perMember: 128 * mib, all: 512 * mib, wait: 3 * time.Second}
 
-// errMemoryExhausted is the cause of a failed request to all clusters: other such requests use all
-// memory.
+// errMemoryExhausted means that other requests to all clusters use all memory.
 var errMemoryExhausted = errors.New("no memory left")
 
-// memoryExhausted returns the error for a request that gets no memory.
-func memoryExhausted(limit int64) error {
+// newMemoryExhaustedError returns the error for a request that gets no memory.
+func newMemoryExhaustedError(limit int64) error {
 	return fanout.WithRetryAfter(fanout.NewStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		"requests to all clusters hold %d bytes of responses, which is the limit of this server: try again later, select fewer objects, or use clusters/NAME/proxy for one cluster", limit))
 }

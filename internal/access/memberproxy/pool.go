@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/fanout"
 )
@@ -118,7 +119,8 @@ type pool struct {
 // member contains the connections to one cluster.
 type member struct {
 	slots
-	settings  connectionSettings
+	// key identifies the settings of the connections.
+	key       string
 	transport *transport
 	// ctx ends when the member is removed. All requests to the member end with it.
 	ctx    context.Context //nolint:containedctx // connections outlive single requests
@@ -129,17 +131,18 @@ type member struct {
 
 // get returns the connections to a cluster. If the settings have changed, it opens new connections, and
 // requests in progress finish on the old connections.
-func (p *pool) get(cluster string, settings connectionSettings) (*member, error) {
+func (p *pool) get(cluster *clusterv1alpha1.Cluster, caBundle []byte) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, errMemberRemoved
 	}
-	known, found := p.members[cluster]
-	if found && known.settings == settings {
+	key := connectionKey(cluster, caBundle)
+	known, found := p.members[cluster.Name]
+	if found && known.key == key {
 		return known, nil
 	}
-	transport, err := newTransport(settings, p.guard)
+	transport, err := newTransport(cluster, caBundle, p.guard)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +153,8 @@ func (p *pool) get(cluster string, settings connectionSettings) (*member, error)
 	} else {
 		created.ctx, created.cancel = context.WithCancelCause(context.Background())
 	}
-	created.settings, created.transport = settings, transport
-	p.members[cluster] = created
+	created.key, created.transport = key, transport
+	p.members[cluster.Name] = created
 	return created, nil
 }
 

@@ -83,10 +83,10 @@ func (w watchedBody) Close() error {
 // finalWriteTimeout is the time limit for a client to read the rest of a response.
 const finalWriteTimeout = time.Second
 
-// limitClientWrites sets a write deadline for the client when the context ends, because a client
-// that does not read would block the request forever. It is called after the response of the
-// member arrived, so that earlier errors can still be sent. stop removes the limit, so that the
-// connection can be reused. After the context has ended, the connection cannot be reused.
+// limitClientWrites sets a write deadline for the client when the context ends, because a client that does not
+// read would block the request forever. It is called after the member's response has arrived, so that earlier
+// errors can still be sent. stop removes the limit, so that the connection can be reused unless the context has
+// ended.
 func limitClientWrites(ctx context.Context, client http.ResponseWriter) (stop func()) {
 	if client == nil {
 		return func() {}

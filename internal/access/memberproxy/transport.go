@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,50 +26,12 @@ const (
 	maxIdlePerHost  = 25
 )
 
-// connectionSettings are the settings of the connections to a cluster. Requests with equal settings share
+// connectionKey identifies the settings of the connections to a cluster. Requests with equal keys share
 // connections.
-type connectionSettings struct {
-	endpoint string
-	caBundle string
-	insecure bool
-	proxyURL string
-	// proxyHeader is the header for the proxy in a canonical form: sorted lines of name and value.
-	proxyHeader string
-	// agent is the cluster name if the cluster's agent chooses the addresses, and otherwise empty.
-	agent string
-}
-
-func newConnectionSettings(cluster *clusterv1alpha1.Cluster, caBundle []byte) connectionSettings {
-	var lines []string
-	for name, values := range cluster.Spec.ProxyHeader {
-		for value := range strings.SplitSeq(values, ",") {
-			lines = append(lines, http.CanonicalHeaderKey(name)+"\x00"+strings.TrimSpace(value))
-		}
-	}
-	slices.Sort(lines)
-	settings := connectionSettings{
-		endpoint:    cluster.Spec.APIEndpoint,
-		caBundle:    string(caBundle),
-		insecure:    cluster.Spec.InsecureSkipTLSVerification,
-		proxyURL:    cluster.Spec.ProxyURL,
-		proxyHeader: strings.Join(lines, "\n"),
-	}
-	if agentaddress.Guards(cluster) {
-		settings.agent = cluster.Name
-	}
-	return settings
-}
-
-func (c connectionSettings) tlsConfig() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.insecure}
-	if c.insecure || c.caBundle == "" {
-		return config, nil
-	}
-	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM([]byte(c.caBundle)) {
-		return nil, errors.New("the CA bundle contains no certificate")
-	}
-	return config, nil
+func connectionKey(cluster *clusterv1alpha1.Cluster, caBundle []byte) string {
+	spec := &cluster.Spec
+	return fmt.Sprintf("%q %q %t %q %q %t",
+		spec.APIEndpoint, caBundle, spec.InsecureSkipTLSVerification, spec.ProxyURL, spec.ProxyHeader, agentaddress.Guards(cluster))
 }
 
 // transport contains the connections to one cluster.
@@ -81,8 +42,8 @@ type transport struct {
 	upgrades *http.Transport
 }
 
-func newTransport(settings connectionSettings, guard *agentaddress.Guard) (*transport, error) {
-	requests, err := settings.httpTransport(guard)
+func newTransport(cluster *clusterv1alpha1.Cluster, caBundle []byte, guard *agentaddress.Guard) (*transport, error) {
+	requests, err := newHTTPTransport(cluster, caBundle, guard)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +51,7 @@ func newTransport(settings connectionSettings, guard *agentaddress.Guard) (*tran
 	// Pings detect that a member has disappeared. This matters because all requests share a connection.
 	requests.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 	requests.IdleConnTimeout, requests.MaxIdleConnsPerHost = idleTimeout, maxIdlePerHost
-	upgrades, err := settings.httpTransport(guard)
+	upgrades, err := newHTTPTransport(cluster, caBundle, guard)
 	if err != nil {
 		return nil, err
 	}
@@ -99,35 +60,36 @@ func newTransport(settings connectionSettings, guard *agentaddress.Guard) (*tran
 	return &transport{requests: requests, upgrades: upgrades}, nil
 }
 
-// httpTransport returns a transport that connects to the cluster, directly or through the cluster's proxy.
-func (c connectionSettings) httpTransport(guard *agentaddress.Guard) (*http.Transport, error) {
-	tlsConfig, err := c.tlsConfig()
-	if err != nil {
-		return nil, err
-	}
+// newHTTPTransport returns a transport that connects to the cluster, directly or through the cluster's proxy.
+func newHTTPTransport(cluster *clusterv1alpha1.Cluster, caBundle []byte, guard *agentaddress.Guard) (*http.Transport, error) {
 	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: keepAliveProbes}
 	dialer := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}
-	dial := dialer.DialContext
-	if c.agent != "" {
-		dial = guard.Dialer(dialer, c.agent, agentaddress.FieldOf(c.proxyURL))
-	}
 	t := &http.Transport{
-		DialContext:         dial,
-		TLSClientConfig:     tlsConfig,
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: cluster.Spec.InsecureSkipTLSVerification},
 		TLSHandshakeTimeout: handshakeTimeout,
 		// The client and the member negotiate compression. Bodies are forwarded unchanged.
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
-	if c.proxyURL == "" {
+	if agentaddress.Guards(cluster) {
+		t.DialContext = guard.Dialer(dialer, cluster.Name, agentaddress.FieldOf(cluster.Spec.ProxyURL))
+	}
+	if len(caBundle) > 0 {
+		t.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(caBundle) {
+			return nil, errors.New("the CA bundle contains no certificate")
+		}
+	}
+	if cluster.Spec.ProxyURL == "" {
 		return t, nil
 	}
-	return t, c.useProxy(t)
+	return t, useProxy(t, &cluster.Spec)
 }
 
 // useProxy makes a transport connect through the cluster's proxy. The header is sent to HTTP proxies only.
-func (c connectionSettings) useProxy(t *http.Transport) error {
-	proxyURL, err := url.Parse(c.proxyURL)
+func useProxy(t *http.Transport, spec *clusterv1alpha1.ClusterSpec) error {
+	proxyURL, err := url.Parse(spec.ProxyURL)
 	if err != nil {
 		return fmt.Errorf("parsing spec.proxyURL: %w", err)
 	}
@@ -154,9 +116,9 @@ func (c connectionSettings) useProxy(t *http.Transport) error {
 		return fmt.Errorf("proxy scheme %q is not http, https or socks5", proxyURL.Scheme)
 	}
 	t.ProxyConnectHeader = http.Header{}
-	for line := range strings.SplitSeq(c.proxyHeader, "\n") {
-		if name, value, found := strings.Cut(line, "\x00"); found {
-			t.ProxyConnectHeader.Add(name, value)
+	for name, values := range spec.ProxyHeader {
+		for value := range strings.SplitSeq(values, ",") {
+			t.ProxyConnectHeader.Add(name, strings.TrimSpace(value))
 		}
 	}
 	if t.ProxyConnectHeader.Get("Proxy-Authorization") != "" && proxyURL.Scheme != "socks5" {
