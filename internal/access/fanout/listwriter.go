@@ -79,10 +79,11 @@ func (l *ListWriter) WritePage(p *Page, includes func(namespace string) bool) (c
 	if l.first.IsTable() != p.IsTable() {
 		return 0, ErrMixedFormats
 	}
-	var columns []int
+	var mapping *columnMapping
 	if p.columns != nil && !bytes.Equal(p.columns, l.first.columns) {
-		for _, name := range l.first.columnNames {
-			columns = append(columns, slices.Index(p.columnNames, name))
+		mapping = &columnMapping{count: len(l.first.columnNames)}
+		for _, name := range p.columnNames {
+			mapping.positions = append(mapping.positions, slices.Index(l.first.columnNames, name))
 		}
 	}
 	err = jsonedit.EachElement(p.items, func(item []byte) (err error) {
@@ -92,7 +93,7 @@ func (l *ListWriter) WritePage(p *Page, includes func(namespace string) bool) (c
 				return err
 			}
 		}
-		if l.scratch, err = l.rewriteItem(l.scratch[:0], item, p, columns); err != nil {
+		if l.scratch, err = l.rewriteItem(l.scratch[:0], item, p, mapping); err != nil {
 			return err
 		}
 		return l.WriteItem(l.scratch)

@@ -44,7 +44,15 @@ type Page struct {
 }
 
 // maxColumns limits the columns of a table.
-const maxColumns = 1000
+const maxColumns = 200
+
+// columnMapping moves the cells of a row to the columns of another table.
+type columnMapping struct {
+	// positions has the new position of each cell, or -1 for a cell without a column.
+	positions []int
+	// count is the number of columns of the other table.
+	count int
+}
 
 // ParsePage parses a cluster's response to a list request. It returns an error unless all objects of the
 // page can be merged.
@@ -124,11 +132,11 @@ func (p *Page) namespaceOf(item []byte) (string, error) {
 	return jsonedit.GetString(item, "metadata", "namespace")
 }
 
-// rewriteItem appends to dst a copy of an object or row that names its cluster. columns, if not nil,
-// reorders the cells of a row.
-func (s Style) rewriteItem(dst, item []byte, p *Page, columns []int) ([]byte, error) {
+// rewriteItem appends to dst a copy of an object or row that names its cluster. A mapping, if not nil, moves the
+// cells of a row.
+func (s Style) rewriteItem(dst, item []byte, p *Page, mapping *columnMapping) ([]byte, error) {
 	if p.IsTable() {
-		return s.rewriteRow(dst, item, p.cluster, columns)
+		return s.rewriteRow(dst, item, p.cluster, mapping)
 	}
 	return s.annotate(dst, item, p.cluster)
 }
@@ -138,9 +146,8 @@ func (s Style) annotate(dst, object []byte, cluster string) ([]byte, error) {
 	return jsonedit.Set(dst, object, jsonedit.Quote(cluster), "metadata", "annotations", s.Annotation)
 }
 
-// rewriteRow appends to dst a copy of a table row that names its cluster. columns has the index of each
-// cell's old position, or -1 for an empty cell. If it is nil, the cells keep their positions.
-func (s Style) rewriteRow(dst, row []byte, cluster string, columns []int) ([]byte, error) {
+// rewriteRow appends to dst a copy of a table row that names its cluster. A mapping, if not nil, moves the cells.
+func (s Style) rewriteRow(dst, row []byte, cluster string, mapping *columnMapping) ([]byte, error) {
 	cells, err := jsonedit.Get(row, "cells")
 	if err != nil {
 		return dst, err
@@ -148,8 +155,8 @@ func (s Style) rewriteRow(dst, row []byte, cluster string, columns []int) ([]byt
 	if !bytes.HasPrefix(cells, []byte("[")) {
 		return dst, errNoCells
 	}
-	if columns != nil {
-		if cells, err = reorderCells(cells, columns); err != nil {
+	if mapping != nil {
+		if cells, err = mapping.moveCells(cells); err != nil {
 			return dst, err
 		}
 	}
@@ -171,23 +178,18 @@ func (s Style) rewriteRow(dst, row []byte, cluster string, columns []int) ([]byt
 	return jsonedit.Set(dst, row, jsonedit.Quote(cluster), "object", "metadata", "annotations", s.Annotation)
 }
 
-// reorderCells returns the cells at the given indexes. An index without a cell becomes null.
-func reorderCells(cells []byte, columns []int) ([]byte, error) {
-	reordered := make([][]byte, len(columns))
+// moveCells returns the cells at their new positions. A column without a cell becomes null.
+func (m *columnMapping) moveCells(cells []byte) ([]byte, error) {
+	moved := slices.Repeat([][]byte{[]byte("null")}, m.count)
 	i := 0
 	err := jsonedit.EachElement(cells, func(cell []byte) error {
-		if to := slices.Index(columns, i); to >= 0 {
-			reordered[to] = cell
+		if i < len(m.positions) && m.positions[i] >= 0 {
+			moved[m.positions[i]] = cell
 		}
 		i++
 		return nil
 	})
-	for i, cell := range reordered {
-		if cell == nil {
-			reordered[i] = []byte("null")
-		}
-	}
-	return slices.Concat([]byte("["), bytes.Join(reordered, []byte(",")), []byte("]")), err
+	return slices.Concat([]byte("["), bytes.Join(moved, []byte(",")), []byte("]")), err
 }
 
 // RewriteObject returns a copy of a cluster's object, or of a table with some objects, that names the
