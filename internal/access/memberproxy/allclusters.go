@@ -142,7 +142,7 @@ func (h *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Re
 	if err != nil {
 		return err
 	}
-	var found *Client
+	var found *client
 	var object *metav1.PartialObjectMetadata
 	var holders []string
 	for i := range responses {
@@ -171,14 +171,14 @@ func (h *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Re
 		}
 	}
 	unknown.WriteTo(w.Header())
-	found.Handler(h.path, h.responder).ServeHTTP(w, req)
+	(&forwarder{client: found, path: h.path, responder: h.responder}).ServeHTTP(w, req)
 	return nil
 }
 
 // clusterResponse is the response of one cluster.
 type clusterResponse struct {
 	cluster string
-	client  *Client
+	client  *client
 	code    int
 	body    []byte
 	// memory is the memory reservation for the body.
@@ -233,7 +233,7 @@ func (h *allClustersHandler) fanOut(
 	fanout.InParallel(len(clusters), func(i int) {
 		r := &responses[i]
 		r.cluster = clusters[i].Name
-		if r.client, r.err = h.proxy.Client(ctx, &clusters[i], h.caller); r.err == nil {
+		if r.client, r.err = h.proxy.newClient(ctx, &clusters[i], h.caller); r.err == nil {
 			r.memory = h.proxy.newReservation(r.client, maxBytes, memory)
 			r.err = r.read(ctx, timeout, request)
 		}
@@ -259,7 +259,7 @@ func (h *allClustersHandler) fanOut(
 func (c *clusterResponse) read(ctx context.Context, timeout time.Duration, request Request) error {
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, slowError{timeout})
 	defer stop()
-	resp, err := c.client.Do(ctx, request)
+	resp, err := c.client.do(ctx, request)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Client sends requests to one member, with the identity of a caller or of the control plane.
-type Client struct {
+// client sends requests to one member, with the identity of a caller or of the control plane.
+type client struct {
 	cluster *clusterv1alpha1.Cluster
 	member  *member
 	// caller is the user to impersonate with the token, or nil for the control plane's own identity.
@@ -49,20 +49,67 @@ type Request struct {
 	Idle time.Duration
 }
 
-// Client returns a client that impersonates a caller in a cluster. It sends no request.
-func (p *Proxy) Client(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*Client, error) {
+// Do sends a request of a caller to a cluster. It occupies a slot of the member's budgets until the body of the
+// response is closed. An error is a Status that names the cluster and the remedy. A response with an error code
+// is no error.
+func (p *Proxy) Do(ctx context.Context, cluster string, caller user.Info, request Request) (*http.Response, error) {
+	c, err := p.clientFor(ctx, cluster, caller)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(ctx, request)
+}
+
+// Handler returns a handler that forwards a request of a caller to a path of a cluster. It also forwards requests
+// to switch protocols.
+func (p *Proxy) Handler(ctx context.Context, cluster string, caller user.Info, path string, responder rest.Responder) (http.Handler, error) {
+	c, err := p.clientFor(ctx, cluster, caller)
+	if err != nil {
+		return nil, err
+	}
+	return &forwarder{client: c, path: path, responder: responder}, nil
+}
+
+// ForwardToKarmada forwards a request to the Karmada API server. This server impersonates the caller, so the
+// caller gets no additional permissions.
+func (p *Proxy) ForwardToKarmada(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder) {
+	p.karmada.forward(w, req, path, caller, responder)
+}
+
+// Own sends requests with the control plane's own identity in members.
+type Own struct{ Proxy *Proxy }
+
+// Do sends a request to a cluster as Proxy.Do does. It ignores the caller.
+func (o Own) Do(ctx context.Context, cluster string, _ user.Info, request Request) (*http.Response, error) {
+	found, err := o.Proxy.sources.Cluster(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.Proxy.newClient(ctx, found, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(ctx, request)
+}
+
+// clientFor returns a client that impersonates a caller in a cluster.
+func (p *Proxy) clientFor(ctx context.Context, name string, caller user.Info) (*client, error) {
 	if caller == nil {
 		return nil, apierrors.NewUnauthorized("no user to impersonate in the cluster")
+	}
+	cluster, err := p.sources.Cluster(ctx, name)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			p.RemoveMember(name)
+		}
+		return nil, err
 	}
 	return p.newClient(ctx, cluster, caller)
 }
 
-// OwnClient returns a client with the control plane's own identity in a cluster. It sends no request.
-func (p *Proxy) OwnClient(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*Client, error) {
-	return p.newClient(ctx, cluster, nil)
-}
-
-func (p *Proxy) newClient(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*Client, error) {
+// newClient returns a client for a cluster. It sends no request. A nil caller means the control plane's own
+// identity.
+func (p *Proxy) newClient(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*client, error) {
 	if cluster.Spec.APIEndpoint == "" {
 		remedy := "set it to the URL of the member's API server"
 		if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
@@ -82,7 +129,7 @@ func (p *Proxy) newClient(ctx context.Context, cluster *clusterv1alpha1.Cluster,
 	if err != nil {
 		return nil, newUnavailableError(cluster, err)
 	}
-	return &Client{
+	return &client{
 		cluster: cluster, member: member, caller: caller, token: token, timeouts: p.timeouts, shared: p.shared,
 		freshToken: func(ctx context.Context) (string, error) {
 			return readToken(ctx, cluster, caller == nil, p.sources.FreshSecret)
@@ -90,9 +137,7 @@ func (p *Proxy) newClient(ctx context.Context, cluster *clusterv1alpha1.Cluster,
 	}, nil
 }
 
-// Do sends a request. It occupies a slot of the member's budgets until the body of the response is closed.
-// An error is a Status that names the cluster and the remedy. A response with an error code is no error.
-func (c *Client) Do(ctx context.Context, request Request) (*http.Response, error) {
+func (c *client) do(ctx context.Context, request Request) (*http.Response, error) {
 	call, err := c.newCall(request.Method, request.Path, &url.URL{Path: request.Path, RawQuery: request.Query.Encode()}, false)
 	if err != nil {
 		return nil, err
@@ -119,18 +164,6 @@ func (c *Client) Do(ctx context.Context, request Request) (*http.Response, error
 	}
 	resp.Body = OnClose(resp.Body, done)
 	return resp, nil
-}
-
-// Handler returns a handler that forwards a request of the caller to a path of the member. It also
-// forwards requests to switch protocols.
-func (c *Client) Handler(path string, responder rest.Responder) http.Handler {
-	return &forwarder{client: c, path: path, responder: responder}
-}
-
-// ForwardToKarmada forwards a request to the Karmada API server. This server impersonates the caller, so
-// the caller gets no additional permissions.
-func (p *Proxy) ForwardToKarmada(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder) {
-	p.karmada.forward(w, req, path, caller, responder)
 }
 
 // OnClose returns a body that calls done when it is closed for the first time.

@@ -29,12 +29,8 @@ func TestClient(t *testing.T) {
 	}))
 	f.budgets = memberproxy.Budgets{Requests: 1, AllRequests: 1, LongRunning: 1, AllLongRunning: 1}
 	f.createProxy(t, nil)
-	client, err := f.proxy.Client(t.Context(), f.cluster, f.caller)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for range 3 {
-		response, err := client.Do(t.Context(), memberproxy.Request{
+		response, err := f.proxy.Do(t.Context(), "m1", f.caller, memberproxy.Request{
 			Method: http.MethodPost, Path: "/api/v1/pods", Query: url.Values{"limit": {"5"}}, Body: []byte("text"),
 			Header: http.Header{"Authorization": {"Bearer stolen"}, "Accept": {"application/json"}},
 		})
@@ -55,23 +51,20 @@ func TestClient(t *testing.T) {
 		t.Errorf("the member gets user %q with %q", user, token)
 	}
 
-	_, err = client.Do(t.Context(), memberproxy.Request{Method: http.MethodGet, Path: "/api/v1/pods", Query: url.Values{"watch": {"1"}}, Idle: 20 * time.Millisecond}) //nolint:bodyclose // there is no response
+	_, err := f.proxy.Do(t.Context(), "m1", f.caller, memberproxy.Request{Method: http.MethodGet, Path: "/api/v1/pods", Query: url.Values{"watch": {"1"}}, Idle: 20 * time.Millisecond}) //nolint:bodyclose // there is no response
 	if err == nil || !strings.Contains(err.Error(), `cluster "m1"`) {
 		t.Errorf("a watch that the member does not accept: %v", err)
 	}
 	close(release)
 }
 
-// TestOwnClient checks requests with the control plane's own identity.
-func TestOwnClient(t *testing.T) {
+// TestOwnIdentity checks requests with the control plane's own identity.
+func TestOwnIdentity(t *testing.T) {
 	var got http.Header
 	f, _ := newFixture(t, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { got = req.Header }))
 	f.secrets["m1"].Data["token"] = []byte("own-token")
-	client, err := f.proxy.OwnClient(t.Context(), f.cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(t.Context(), memberproxy.Request{Method: http.MethodGet, Path: "/api", Header: http.Header{"Impersonate-User": {"root"}}})
+	request := memberproxy.Request{Method: http.MethodGet, Path: "/api", Header: http.Header{"Impersonate-User": {"root"}}}
+	response, err := memberproxy.Own{Proxy: f.proxy}.Do(t.Context(), "m1", f.caller, request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +72,12 @@ func TestOwnClient(t *testing.T) {
 	if got.Get("Authorization") != "Bearer own-token" || got.Get("Impersonate-User") != "" {
 		t.Errorf("the member gets %v", got)
 	}
-	if _, err := f.proxy.Client(t.Context(), f.cluster, nil); err == nil {
-		t.Error("a client without a caller is created")
+	if _, err := f.proxy.Do(t.Context(), "m1", nil, request); err == nil { //nolint:bodyclose // there is no response
+		t.Error("a request without a caller is sent")
 	}
 	delete(f.secrets["m1"].Data, "token")
-	if _, err := f.proxy.OwnClient(t.Context(), f.cluster); err == nil || !strings.Contains(err.Error(), `secret karmada-cluster/m1 has no key "token": join the cluster again`) {
+	want := `secret karmada-cluster/m1 has no key "token": join the cluster again`
+	if _, err := (memberproxy.Own{Proxy: f.proxy}).Do(t.Context(), "m1", nil, request); err == nil || !strings.Contains(err.Error(), want) { //nolint:bodyclose // there is no response
 		t.Errorf("without a token: %v", err)
 	}
 }

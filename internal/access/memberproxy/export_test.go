@@ -63,7 +63,7 @@ const MaxUpgrades = maxUpgrades
 
 // Send sends a request to a member over a transport.
 func (p *Proxy) Send(cluster *clusterv1alpha1.Cluster, transport http.RoundTripper, req *http.Request) (*http.Response, error) {
-	client, err := p.Client(req.Context(), cluster, &user.DefaultInfo{})
+	client, err := p.newClient(req.Context(), cluster, &user.DefaultInfo{})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func JoinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 
 // AcquireUpgrades acquires slots for streams to a cluster. release releases these slots.
 func (p *Proxy) AcquireUpgrades(ctx context.Context, cluster *clusterv1alpha1.Cluster, count int) (release func()) {
-	client, err := p.Client(ctx, cluster, &user.DefaultInfo{})
+	client, err := p.newClient(ctx, cluster, &user.DefaultInfo{})
 	if err != nil {
 		panic(err)
 	}

@@ -31,7 +31,7 @@ var isLongRunning = genericfilters.BasicLongRunningRequestCheck(
 
 // forwarder forwards one request to one member.
 type forwarder struct {
-	client    *Client
+	client    *client
 	path      string
 	responder rest.Responder
 }
@@ -92,7 +92,7 @@ func forward(w http.ResponseWriter, req *http.Request, target *url.URL, transpor
 
 // call is one request of a caller to a member. It implements http.RoundTripper.
 type call struct {
-	*Client
+	*client
 	target        *url.URL
 	info          *genericrequest.RequestInfo
 	isUpgrade     bool
@@ -107,7 +107,7 @@ type call struct {
 }
 
 // newCall returns a request for path in the member, with the query and the escaping of request.
-func (c *Client) newCall(method, path string, request *url.URL, isUpgrade bool) (*call, error) {
+func (c *client) newCall(method, path string, request *url.URL, isUpgrade bool) (*call, error) {
 	target, err := targetURL(c.cluster, path, request)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (c *Client) newCall(method, path string, request *url.URL, isUpgrade bool) 
 		info = &genericrequest.RequestInfo{}
 	}
 	return &call{
-		Client: c, target: target, info: info, isUpgrade: isUpgrade, isLongRunning: isLongRunning(req, info), idle: c.timeouts.idle,
+		client: c, target: target, info: info, isUpgrade: isUpgrade, isLongRunning: isLongRunning(req, info), idle: c.timeouts.idle,
 	}, nil
 }
 

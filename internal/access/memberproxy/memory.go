@@ -91,7 +91,7 @@ func (m *memoryReservation) release() {
 
 // newReservation returns the reservation for one member's response. maxBytes limits the response, and request
 // is the memory for all responses to the request.
-func (p *Proxy) newReservation(c *Client, maxBytes int64, request *semaphore.Weighted) memoryReservation {
+func (p *Proxy) newReservation(c *client, maxBytes int64, request *semaphore.Weighted) memoryReservation {
 	limits := p.memory
 	return memoryReservation{pools: []memoryPool{
 		{semaphore.NewWeighted(maxBytes), 0, fmt.Errorf(

@@ -175,16 +175,5 @@ func (p *Proxy) Connect(ctx context.Context, name string, options runtime.Object
 	if name == AllClusters {
 		return &allClustersHandler{proxy: p, path: proxyOptions.Path, caller: caller, responder: responder}, nil
 	}
-	cluster, err := p.sources.Cluster(ctx, name)
-	if err != nil {
-		if apierrors.IsNotFound(err) {
-			p.RemoveMember(name)
-		}
-		return nil, err
-	}
-	client, err := p.Client(ctx, cluster, caller)
-	if err != nil {
-		return nil, err
-	}
-	return client.Handler(proxyOptions.Path, responder), nil
+	return p.Handler(ctx, name, caller, proxyOptions.Path, responder)
 }

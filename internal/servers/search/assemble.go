@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/metadata"
 	clientrest "k8s.io/client-go/rest"
@@ -18,6 +19,7 @@ import (
 
 	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/servers/search/callerrights"
 	"karmada.io/karmada/internal/servers/search/feed"
 	"karmada.io/karmada/internal/servers/search/index"
@@ -37,7 +39,7 @@ type assembly struct {
 	karmada *karmadaCache
 	members *member.Clusters
 	cache   *objectcache.Cache
-	callers *callerMembers
+	callers *memberproxy.Proxy
 	rights  rights
 	metrics *metrics
 	parts   *parts
@@ -96,7 +98,7 @@ func (a *assembly) addCache(ctx context.Context) (err error) {
 
 // removeCluster closes the connections to a cluster that is gone.
 func (a *assembly) removeCluster(name string) {
-	a.callers.proxy.RemoveMember(name)
+	a.callers.RemoveMember(name)
 }
 
 // newMembers returns the connections of the cache to members.
@@ -123,18 +125,28 @@ func (a *assembly) newMembers(ctx context.Context) (*member.Clusters, error) {
 	}), nil
 }
 
-// addCallers adds the connections to members for callers, and the review of their rights.
-func (a *assembly) addCallers(context.Context) error {
-	callers, task, err := newCallerMembers(a.sources, a.karmada)
+// sweepPeriod is the interval at which the server closes connections to deleted clusters, in addition to the
+// clusters' events.
+const sweepPeriod = 30 * time.Second
+
+// addCallers adds the connections to members for callers, and the review of their permissions.
+func (a *assembly) addCallers(context.Context) (err error) {
+	cached, fresh, start := memberproxy.NewSecretGetters(a.karmadaClient)
+	a.callers, err = memberproxy.New(memberproxy.Sources{
+		Cluster: a.karmada.cluster, Clusters: a.karmada.allClusters, Secret: cached, FreshSecret: fresh,
+		Karmada: a.sources.karmada, Budgets: a.options.Budgets, AgentAddresses: a.options.AgentAddresses,
+	})
 	if err != nil {
 		return err
 	}
-	a.callers = callers
-	a.parts.onClose(callers.proxy.Destroy)
-	a.parts.tasks = append(a.parts.tasks, task)
+	a.parts.onClose(a.callers.Destroy)
+	a.parts.tasks = append(a.parts.tasks, func(ctx context.Context) {
+		start(ctx)
+		wait.UntilWithContext(ctx, a.callers.RemoveDeletedMembers, sweepPeriod)
+	})
 	a.rights = callerrights.All{}
 	if a.options.AuthorizeCallers {
-		a.rights = callerrights.New(callers, time.Now)
+		a.rights = callerrights.New(a.callers, time.Now)
 	}
 	return nil
 }
@@ -192,7 +204,7 @@ func (a *assembly) addProxy(context.Context) error {
 		MinRequestTimeout: a.options.minRequestTimeout(),
 	}
 	if !a.options.AuthorizeCallers {
-		options.Reads = ownMembers{a.callers}
+		options.Reads = memberproxy.Own{Proxy: a.callers}
 	}
 	a.parts.proxy = proxying.New(options, proxying.Limits{})
 	return nil
