@@ -231,8 +231,8 @@ func skipSpace(document []byte, i int) int {
 
 // valueEnd returns the position after the value that begins at start, or 0 if no value begins there.
 func valueEnd(document []byte, start int) int {
-	depth := 0
-	i := start
+	i, depth := start, 0
+scan:
 	for ; i < len(document); i++ {
 		switch document[i] {
 		case '"':
@@ -246,15 +246,14 @@ func valueEnd(document []byte, start int) int {
 			}
 		case '{', '[':
 			depth++
-			continue
 		case '}', ']':
 			if depth == 0 {
-				return scalarEnd(start, i)
+				break scan // the end of a number or literal
 			}
 			depth--
 		case ',', ':', ' ', '\n', '\t', '\r':
 			if depth == 0 {
-				return scalarEnd(start, i)
+				break scan
 			}
 			continue
 		default:
@@ -264,18 +263,10 @@ func valueEnd(document []byte, start int) int {
 			return i + 1
 		}
 	}
-	if depth > 0 {
+	if depth > 0 || i == start {
 		return 0
 	}
-	return scalarEnd(start, i)
-}
-
-// scalarEnd returns end, or 0 if the scalar value that begins at start is empty.
-func scalarEnd(start, end int) int {
-	if end == start {
-		return 0
-	}
-	return end
+	return i
 }
 
 // unquote decodes a JSON string.

@@ -33,31 +33,22 @@ func (p *participant) includes(namespace string) bool {
 	return p.only == nil || slices.Contains(p.only, namespace)
 }
 
-// planNamespace applies the namespaces of registries to a requested namespace. ok is false if the
-// registries exclude the namespace.
-func planNamespace(registered []string, requested string) (namespace string, only []string, ok bool) {
-	switch {
-	case registered == nil:
-		return requested, nil, true
-	case requested != "":
-		return requested, nil, slices.Contains(registered, requested)
-	case len(registered) == 1:
-		return registered[0], nil, true
-	}
-	return "", registered, len(registered) > 0
-}
-
 // participants returns the clusters of a snapshot that the request concerns, sorted by name.
 func (r *request) participants(snapshot *objectcache.Snapshot) []*participant {
 	var all []*participant
 	for _, objects := range snapshot.Clusters() {
-		registered := objects.Namespaces()
-		if !r.kind.Namespaced() {
-			registered = nil
+		p := &participant{ClusterObjects: objects, cluster: objects.Source().Cluster, namespace: r.namespace()}
+		if registered := objects.Namespaces(); registered != nil && r.kind.Namespaced() {
+			switch {
+			case len(registered) == 0, p.namespace != "" && !slices.Contains(registered, p.namespace):
+				continue // registries exclude the namespace
+			case p.namespace == "" && len(registered) == 1:
+				p.namespace = registered[0]
+			case p.namespace == "":
+				p.only = registered
+			}
 		}
-		if namespace, only, ok := planNamespace(registered, r.namespace()); ok {
-			all = append(all, &participant{ClusterObjects: objects, cluster: objects.Source().Cluster, namespace: namespace, only: only})
-		}
+		all = append(all, p)
 	}
 	return all
 }
@@ -89,15 +80,19 @@ func (r *request) memberQuery(p *participant) url.Values {
 	return query
 }
 
-// awaitListed returns a snapshot in which every cluster was listed. It waits for a limited time for
-// clusters that were never listed and have no known problem.
+// awaitListed returns a snapshot in which every cluster has been listed. It waits for a limited time for clusters
+// that have never been listed and have no known problem.
 func (r *request) awaitListed(ctx context.Context) *objectcache.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Lookup)
 	defer cancel()
 	for {
 		changed := r.Handler.options.Cache.StatesChanged()
 		snapshot := r.kind.Snapshot()
-		if !slices.ContainsFunc(snapshot.Clusters(), isFirstListPending) {
+		isPending := func(c *objectcache.ClusterObjects) bool {
+			state, _, reason := c.State()
+			return state == objectcache.Waiting && reason == ""
+		}
+		if !slices.ContainsFunc(snapshot.Clusters(), isPending) {
 			return snapshot
 		}
 		select {
@@ -106,11 +101,6 @@ func (r *request) awaitListed(ctx context.Context) *objectcache.Snapshot {
 			return snapshot
 		}
 	}
-}
-
-func isFirstListPending(c *objectcache.ClusterObjects) bool {
-	state, _, reason := c.State()
-	return state == objectcache.Waiting && reason == ""
 }
 
 // readable returns the participants whose cached objects the caller may read with a verb. It adds a warning for
@@ -151,8 +141,7 @@ func (r *request) readable(ctx context.Context, all []*participant, verb string)
 	return kept, nil
 }
 
-// mayRead reports whether the caller may use a verb on all objects of a participant that the
-// request concerns.
+// mayRead reports whether the caller may use a verb on all of a participant's objects that the request concerns.
 func (r *request) mayRead(ctx context.Context, p *participant, verb string) (bool, error) {
 	namespaces := []string{p.namespace}
 	if p.only != nil {
