@@ -222,7 +222,6 @@ func (l *liveList) readFirstPages(ctx context.Context, streams []*stream) (kept 
 // copyStream writes the objects of a cluster. isListed reports whether the cluster returned a list. An error
 // fails the whole list.
 func (l *liveList) copyStream(ctx context.Context, s *stream) (isListed bool, err error) {
-	isContinued := l.position.Token != "" && l.position.Cluster == s.cluster
 	for !l.isLimited || l.remaining > 0 {
 		limit := s.size
 		if l.isLimited {
@@ -236,14 +235,10 @@ func (l *liveList) copyStream(ctx context.Context, s *stream) (isListed bool, er
 			}
 		}
 		switch {
-		case err != nil && !isListed && !isContinued && written == 0 && l.isLimited && l.out.IsSent():
-			// A warning comes too late, so the next page begins with this cluster.
-			l.next.Cluster = s.cluster
-			return false, nil
-		case err != nil && !isListed && !isContinued && written == 0:
+		case err != nil && !isListed && written == 0:
 			return false, l.omit(s, err)
 		case err != nil || p == nil:
-			// After an error, a part of the cluster's objects is already in the response, or on an earlier page.
+			// After an error, a part of the cluster's objects is already in the response.
 			return isListed, err
 		case !isListed && l.versions[s.cluster] == "":
 			l.versions[s.cluster] = p.ResourceVersion
@@ -257,22 +252,24 @@ func (l *liveList) copyStream(ctx context.Context, s *stream) (isListed bool, er
 	return isListed, nil
 }
 
-// omit handles the error of a cluster without objects in the response. In strict mode, or if the error
-// concerns the request, the list fails.
+// omit handles the error of a cluster without objects in the response. In strict mode, or if the error concerns
+// the request, the list fails.
 func (l *liveList) omit(s *stream, err error) error {
-	if l.isStrict || failsRequest(err) {
+	isContinued := l.position.Cluster == s.cluster && l.position.Token != ""
+	// If the list has a version of the cluster, the client will watch from it, because it says that the client has
+	// the cluster's objects.
+	isExpected := l.position.Cluster != "" && l.version.For(s.cluster) != ""
+	switch {
+	case l.isStrict || isContinued || isExpected || failsRequest(err):
 		return err
-	}
-	if l.position.Cluster != "" && l.version.For(s.cluster) != "" {
-		// The version of the list, from which the client will watch, says that the client has the objects of
-		// the cluster.
+	case l.out.IsSent() && l.isLimited:
+		// A warning comes too late, so the next page begins with this cluster.
+		l.next.Cluster = s.cluster
+		return nil
+	case l.out.IsSent():
 		return err
-	}
-	if l.firstErr == nil || apierrors.IsForbidden(l.firstErr) {
+	case l.firstErr == nil || apierrors.IsForbidden(l.firstErr):
 		l.firstErr = err
-	}
-	if l.out.IsSent() {
-		return err
 	}
 	l.warn(s.cluster, "its objects are omitted: %s", reasonOf(s.cluster, err))
 	return nil

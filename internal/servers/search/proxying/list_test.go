@@ -471,3 +471,24 @@ func TestPages(t *testing.T) {
 		}
 	})
 }
+
+// TestClusterFailsAfterTheHeaderIsSent checks that a page does not silently end without the objects of a cluster
+// whose failure comes too late for a warning.
+func TestClusterFailsAfterTheHeaderIsSent(t *testing.T) {
+	f := newFixture(t, "m1", "m2")
+	f.put("m1", pod("a", "p1"))
+	f.put("m2", pod("a", "p2"))
+	f.members["m2"].err = errors.New("no route")
+	f.configure(proxying.Limits{HeldBytes: 1})
+	first := f.send("/api/v1/pods?limit=5")
+	if got := names(first.list(t)); !cmp.Equal(got, []string{"m1:a/p1"}) || first.list(t).GetContinue() == "" {
+		t.Errorf("the first page has %q and the token %q", got, first.list(t).GetContinue())
+	}
+	second := f.send("/api/v1/pods?limit=5&continue=" + first.list(t).GetContinue())
+	if len(second.list(t).Items) != 0 || !strings.Contains(second.Header().Get("Warning"), "no route") {
+		t.Errorf("the second page has %d objects and the warning %q", len(second.list(t).Items), second.Header().Get("Warning"))
+	}
+	if unlimited := f.send("/api/v1/pods"); !strings.Contains(unlimited.Header().Get("Warning"), "no route") {
+		t.Errorf("without a limit, the warning is %q", unlimited.Header().Get("Warning"))
+	}
+}
