@@ -13,10 +13,9 @@ import (
 
 // unusedOptions lists fields of options that need no reader or no writer, with the reason.
 var unusedOptions = map[string]string{
-	"domain/interpreter/script.Options.Limits": "all programs have the default limits: only tests set others",
-	"extensionserver.Options.Authenticator":    "no program serves Clusters without a kube-apiserver that authenticates",
-	"extensionserver.Options.Authorizer":       "no program serves Clusters without a kube-apiserver that authorizes",
-	"servers/aggregated.Options.Secrets":       "no program serves Clusters without the Secrets of a kube-apiserver",
+	"extensionserver.Options.Authenticator": "no program serves Clusters without a kube-apiserver that authenticates",
+	"extensionserver.Options.Authorizer":    "no program serves Clusters without a kube-apiserver that authorizes",
+	"servers/aggregated.Options.Secrets":    "no program serves Clusters without the Secrets of a kube-apiserver",
 }
 
 // TestOptionsReachTheirReader finds options that are declared, but do not reach the code that

@@ -3,7 +3,6 @@ package interpret
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -45,20 +44,17 @@ type ruleReport struct {
 
 // check compiles the scripts of all customizations, and prints a report.
 func (o *options) check(sources []source) error {
-	engine, err := script.NewEngine(script.Options{Now: time.Now})
-	if err != nil {
-		return fmt.Errorf("preparing the script engine: %w", err)
-	}
 	reports := []checkReport{}
 	failures := 0
 	for _, source := range sources {
-		report := newCheckReport(engine, source)
+		report := newCheckReport(source)
 		reports = append(reports, report)
 		if report.hasFailed() {
 			failures++
 		}
 	}
 	o.noteUnusedScripts(sources, customization.Operations()...)
+	var err error
 	if o.hasOutputFormat() {
 		err = o.printDocument(map[string]any{"customizations": reports})
 	} else {
@@ -73,7 +69,7 @@ func (o *options) check(sources []source) error {
 	return nil
 }
 
-func newCheckReport(engine *script.Engine, source source) checkReport {
+func newCheckReport(source source) checkReport {
 	target := source.Spec.Target
 	report := checkReport{Source: source.place, Name: source.Name, Target: targetReport{APIVersion: target.APIVersion, Kind: target.Kind}}
 	_, invalid := schema.ParseGroupVersion(target.APIVersion)
@@ -91,7 +87,7 @@ func newCheckReport(engine *script.Engine, source source) checkReport {
 		checked := ruleReport{Operation: string(operation.Name), Result: unset}
 		if text := operation.Script(&source.Spec.Customizations); text != "" {
 			checked.Result = passed
-			if err := engine.Compile(text); err != nil {
+			if err := script.Check(text); err != nil {
 				checked.Result, checked.Error = failed, oneLine(err)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/kubectl/pkg/cmd/util/editor"
@@ -79,20 +78,15 @@ type writeFunc func(edited *configv1alpha1.ResourceInterpreterCustomization) err
 type editSession struct {
 	original *configv1alpha1.ResourceInterpreterCustomization
 	showsDoc bool
-	engine   *script.Engine
 	// text is the last text that the user saved.
 	text string
 }
 
 func newEditSession(original *configv1alpha1.ResourceInterpreterCustomization, showsDoc bool) (*editSession, error) {
-	engine, err := script.NewEngine(script.Options{Now: time.Now})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the script engine: %w", err)
-	}
 	if err := newScriptFile(original).checkEditable(); err != nil {
 		return nil, err
 	}
-	return &editSession{original: original, showsDoc: showsDoc, engine: engine}, nil
+	return &editSession{original: original, showsDoc: showsDoc}, nil
 }
 
 // maxOpenings is the maximum number of times that the editor is opened. It ends the loop for an editor
@@ -135,7 +129,7 @@ func (s *editSession) parse(text string) (*configv1alpha1.ResourceInterpreterCus
 	if !file.applyTo(edited) && file.name == s.original.Name {
 		return nil, nil
 	}
-	if err := file.validate(s.original.Name, s.engine.Compile); err != nil {
+	if err := file.validate(s.original.Name, script.Check); err != nil {
 		return nil, err
 	}
 	return edited, nil

@@ -3,6 +3,8 @@ package script
 import (
 	"sync"
 
+	lua "github.com/yuin/gopher-lua"
+
 	"karmada.io/karmada/internal/domain/breaker"
 )
 
@@ -10,7 +12,7 @@ import (
 const maxCached = 1024
 
 // cache holds compiled scripts, so that rules which are created again do not compile their scripts
-// again, and continue the pause of a script that exceeded its limits.
+// again, and continue the pause of a script that exceeded its time.
 type cache struct {
 	mu      sync.Mutex
 	entries map[cacheKey]*cached
@@ -22,7 +24,7 @@ type cacheKey struct{ text, function string }
 
 // cached is a script that is compiled when it is needed first.
 type cached struct {
-	compile func() (*program, error)
+	compile func() (*lua.FunctionProto, error)
 	breaker breaker.Breaker
 }
 
@@ -41,7 +43,7 @@ func (e *Engine) cached(text, function string) *cached {
 		delete(c.entries, c.order[0])
 		c.order = append(c.order[:0], c.order[1:]...)
 	}
-	entry := &cached{compile: sync.OnceValues(func() (*program, error) { return e.compile(text, scriptSource) })}
+	entry := &cached{compile: sync.OnceValues(func() (*lua.FunctionProto, error) { return compile(text, scriptSource) })}
 	c.entries[key] = entry
 	c.order = append(c.order, key)
 	return entry

@@ -72,10 +72,11 @@ func FuzzScripts(f *testing.F) {
 		if len(text) > 1<<12 {
 			return
 		}
-		engine := mustNewEngine(t, Options{Now: newClock(10 * time.Millisecond).now, Limits: Limits{Memory: 4 << 20}})
-		if engine.Compile(text) != nil {
+		if Check(text) != nil {
 			return
 		}
+		engine := mustNewEngine(t, Options{})
+		engine.timeout = 10 * time.Millisecond
 		object := objectOf(t, web)
 		_, err := rulesOf(engine, health, text).IsHealthy(context.Background(), object)
 		if err != nil && len(err.Error()) > 2*maxMessage {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -115,6 +115,24 @@ func (f functions) Components(ctx context.Context, template *unstructured.Unstru
 	return components, err
 }
 
+// validateComponents returns an error if components cannot be scheduled.
+func validateComponents(components []workv1alpha2.Component) error {
+	names := map[string]bool{}
+	for i := range components {
+		component := &components[i]
+		switch {
+		case component.Name == "":
+			return fmt.Errorf("the function returned components[%d] without a name: set it", i)
+		case names[component.Name]:
+			return fmt.Errorf("the function returned two components with the name %q: use each name once", shorten(component.Name))
+		case component.Replicas < 0:
+			return fmt.Errorf("the function returned components[%d] with %d replicas: return 0 or more", i, component.Replicas)
+		}
+		names[component.Name] = true
+	}
+	return nil
+}
+
 // ReviseReplicas implements interpreter.Answerer.
 func (f functions) ReviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (revised *unstructured.Unstructured, err error) {
 	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
@@ -143,7 +161,7 @@ func (s *sandbox) changed(result lua.LValue, object *unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	if isSameValue(converted, object.Object) {
+	if reflect.DeepEqual(converted, any(object.Object)) {
 		return object, nil
 	}
 	content, isObject := converted.(map[string]any)
@@ -186,51 +204,27 @@ func (s *sandbox) withStatus(result lua.LValue, template *unstructured.Unstructu
 	if !isTable {
 		return nil, wrongType(result, "the object as a table")
 	}
-	before, exists := template.Object["status"]
-	after, err := s.status(table, before)
+	s.load(table)
+	value, before := table.RawGetString("status"), template.Object["status"]
+	after, err := s.convert(value, before, path{"status"}, nil)
 	if err != nil {
 		return nil, err
 	}
-	if after == nil && !exists || after != nil && (isSameValue(after, before) || isEmptyObject(after) && isEmptyObject(before)) {
+	if reflect.DeepEqual(after, before) {
 		return template, nil
 	}
-	changed := make(map[string]any, len(template.Object)+1)
-	for name, value := range template.Object {
-		changed[name] = value
-	}
-	delete(changed, "status")
-	if after != nil {
+	changed := maps.Clone(template.Object)
+	switch after.(type) {
+	case nil:
+		delete(changed, "status")
+	case map[string]any:
 		changed["status"] = after
-	}
-	return &unstructured.Unstructured{Object: changed}, nil
-}
-
-func isEmptyObject(value any) bool {
-	object, isObject := value.(map[string]any)
-	return isObject && len(object) == 0
-}
-
-// status converts the field status of a result. It is nil if the result has none.
-func (s *sandbox) status(table *lua.LTable, before any) (any, error) {
-	value := table.RawGetString("status")
-	if n := s.unloaded(table); n != nil && n.object != nil && value == lua.LNil && !slices.Contains(n.written, "status") {
-		if child := n.child("status"); child != nil {
-			value = child
-		} else {
-			return n.object["status"], nil
-		}
-	}
-	if value == lua.LNil {
-		return nil, nil
-	}
-	if value.Type() != lua.LTTable {
+	case []any:
+		return nil, fmt.Errorf("the function returned an object whose status is a list, not an object")
+	default:
 		return nil, fmt.Errorf("the function returned an object whose status is a %s, not a table", value.Type())
 	}
-	converted, err := s.convert(value, before, path{"status"}, nil)
-	if _, isList := converted.([]any); isList && err == nil {
-		return nil, fmt.Errorf("the function returned an object whose status is a list, not an object")
-	}
-	return converted, err
+	return &unstructured.Unstructured{Object: changed}, nil
 }
 
 // ReflectStatus implements interpreter.Answerer.

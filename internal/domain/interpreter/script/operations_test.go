@@ -139,13 +139,13 @@ func TestOperations(t *testing.T) {
 		"a missing function":                         {operation: health, scripts: []string{`function Healthy(o) return true end`}, wantErr: "customization workload, InterpretHealth: not found function InterpretHealth: define it as a global function"},
 		"a function that is a table":                 {operation: health, scripts: []string{`InterpretHealth = {}`}, wantErr: "InterpretHealth is a table, not a function"},
 		"a script that does not compile":             {operation: health, scripts: []string{"function InterpretHealth(o)\n  retrun true\nend"}, wantErr: "customization workload, InterpretHealth: the script does not compile: line 2, column 13: parse error near 'true'"},
-		"a script with an error at the top":          {operation: health, scripts: []string{"\nlocal x = nil + 1"}, wantErr: "customization workload, InterpretHealth: line 2: attempt to perform arithmetic on a nil and a number value"},
-		"a missing field":                            {operation: health, scripts: []string{"function InterpretHealth(o)\n\n  return o.statuz.ready end"}, wantErr: "customization workload, InterpretHealth: line 3: attempt to index a nil value (field 'statuz') with key 'ready'"},
-		"a missing variable":                         {operation: health, scripts: []string{"function InterpretHealth(o) obj.x = 1 end"}, wantErr: "line 1: attempt to index a nil value (variable 'obj') with key 'x'"},
+		"a script with an error at the top":          {operation: health, scripts: []string{"\nlocal x = nil + 1"}, wantErr: "customization workload, InterpretHealth: line 2: cannot perform add operation between nil and number"},
+		"a missing field":                            {operation: health, scripts: []string{"function InterpretHealth(o)\n\n  return o.statuz.ready end"}, wantErr: "customization workload, InterpretHealth: line 3: attempt to index a nil value with key 'ready'"},
+		"a missing variable":                         {operation: health, scripts: []string{"function InterpretHealth(o) obj.x = 1 end"}, wantErr: "line 1: attempt to index a nil value with key 'x'"},
 		"a call of nil":                              {operation: health, scripts: []string{"function InterpretHealth(o)\n return o.x() end"}, wantErr: "line 2: attempt to call a value that is not a function"},
 		"a concatenation of nil":                     {operation: health, scripts: []string{"function InterpretHealth(o)\n return 'x' .. o.x end"}, wantErr: "line 2: attempt to concatenate a nil value"},
 		"an error of the script":                     {operation: health, scripts: []string{"function InterpretHealth(o)\n error('bad') end"}, wantErr: "customization workload, InterpretHealth: line 2: bad"},
-		"an error of a module":                       {operation: health, scripts: []string{"local tools = require('tools')\nfunction InterpretHealth(o) return tools.fail() end"}, wantErr: "customization workload, InterpretHealth: module tools, line 3: attempt to index a nil value (variable 'x') with key 'y'"},
+		"an error of a module":                       {operation: health, scripts: []string{"local tools = require('tools')\nfunction InterpretHealth(o) return tools.fail() end"}, wantErr: "customization workload, InterpretHealth: module tools, line 3: attempt to index a nil value with key 'y'"},
 	}
 	engine := mustNewEngine(t, Options{Modules: map[string]string{"tools": "local tools = {}\nfunction tools.fail()\n  return x.y\nend\nreturn tools"}})
 	for name, test := range tests {

@@ -22,11 +22,11 @@ func (e *Engine) Rules(scripts customization.Scripts) interpreter.Rules {
 	})
 }
 
-// functions are the functions that answer one operation: at least one. Dependencies calls all of them,
+// functions are the functions that implement one operation, at least one. Dependencies calls all of them,
 // and the other methods call the first.
 type functions []*scriptFunction
 
-// scriptFunction is the function of a script that answers one operation.
+// scriptFunction is the function of a script that implements one operation.
 type scriptFunction struct {
 	engine        *Engine
 	customization string
@@ -46,11 +46,29 @@ func (e *Engine) functions(scripts customization.Scripts, name configv1alpha1.In
 	return all
 }
 
-// call runs the function with arguments of the types of unstructured objects. It passes results
-// results to read, which must not keep them. A nil list is nil in the script. Errors have the name
-// of the customization and of the operation.
+// call runs the function with arguments of the types of unstructured objects, and passes its results to
+// read, which must not keep them. A nil list is nil in the script. Errors have the name of the
+// customization and of the operation.
 func (f *scriptFunction) call(ctx context.Context, results int, read func(*sandbox, []lua.LValue) error, arguments ...any) error {
-	if err := f.run(ctx, results, read, arguments); err != nil {
+	main, err := f.script.compile()
+	if err != nil {
+		return f.wrap(fmt.Errorf("the script does not compile: %w", err))
+	}
+	call := invocation{script: main, function: f.operation.Function, arguments: arguments, results: results, read: read}
+	err = f.script.breaker.Do(namespaceOf(arguments), f.engine.options.Now, func() (breaker.Verdict, error) {
+		s := f.engine.pool.Get().(*sandbox)
+		err := s.call(ctx, call)
+		switch {
+		case err == nil:
+			s.release()
+		case errors.As(err, new(*timeoutError)):
+			return breaker.Exceeded, err
+		case ctx.Err() != nil:
+			return breaker.Unknown, err
+		}
+		return breaker.Within, err
+	})
+	if err != nil {
 		return f.wrap(err)
 	}
 	return nil
@@ -61,24 +79,6 @@ func (f *scriptFunction) wrap(err error) error {
 	return fmt.Errorf("customization %s, %s: %w", f.customization, f.operation.Name, err)
 }
 
-func (f *scriptFunction) run(ctx context.Context, results int, read func(*sandbox, []lua.LValue) error, arguments []any) error {
-	program, err := f.script.compile()
-	if err != nil {
-		return fmt.Errorf("the script does not compile: %w", err)
-	}
-	return f.script.breaker.Do(namespaceOf(arguments), f.engine.options.Now, func() (breaker.Verdict, error) {
-		s := f.engine.pool.Get().(*sandbox)
-		s.prepare(ctx)
-		err := f.execute(s, program, results, read, arguments)
-		verdict := s.verdict()
-		if err == nil {
-			// After an error, the state may hold on to memory of the script.
-			s.release()
-		}
-		return verdict, err
-	})
-}
-
 // namespaceOf returns the namespace of the object that the first argument is. Calls are paused for
 // each namespace, so that the objects of one user do not pause the calls for those of others.
 func namespaceOf(arguments []any) string {
@@ -86,29 +86,4 @@ func namespaceOf(arguments []any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	return namespace
-}
-
-// verdict returns what the run says about the limits of the script.
-func (s *sandbox) verdict() breaker.Verdict {
-	switch {
-	case s.spent == nil:
-		return breaker.Within
-	case errors.As(s.spent, new(*limitError)):
-		return breaker.Exceeded
-	default:
-		return breaker.Unknown
-	}
-}
-
-func (f *scriptFunction) execute(s *sandbox, program *program, results int, read func(*sandbox, []lua.LValue) error, arguments []any) error {
-	s.noticeString(program.longest)
-	call := invocation{program: program, function: f.operation.Function, arguments: arguments, results: results}
-	if err := s.execute(call); err != nil {
-		return s.explain(err)
-	}
-	var values [2]lua.LValue
-	for i := range results {
-		values[i] = s.state.Get(i - results)
-	}
-	return read(s, values[:results])
 }

@@ -2,136 +2,158 @@ package script
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"karmada.io/karmada/internal/domain/interpreter/script/stdlib"
 )
 
 const (
-	// callDepth is the maximum number of nested calls in a script.
+	// callDepth is the maximum number of nested calls.
 	callDepth = 256
-	// firstRegisters, maxRegisters and registerStep bound the registers of all active functions, each
-	// of 16 bytes.
+	// firstRegisters, maxRegisters and registerStep bound the registers of all active functions. A
+	// register has 16 bytes.
 	firstRegisters = 1024
 	maxRegisters   = 64 * 1024
 	registerStep   = 8 * 1024
-	// maxReused is the maximum number of lazily converted tables whose memory is kept for later runs.
-	maxReused = 512
-	// maxPooled is the maximum number of bytes that a run may have allocated if its state is pooled.
-	// The state still refers to functions of the run, which refer to its variables.
-	maxPooled = 1 << 20
 )
 
-// sandbox is a Lua state with everything that belongs to one run in it. Sandboxes are pooled. The
-// only things that survive a run are the empty state and unused memory.
+// sandbox is a Lua state with everything that belongs to one call in it. Sandboxes are pooled: only
+// the empty state and the libraries survive a call.
 type sandbox struct {
-	budget
 	engine *Engine
 	state  *lua.LState
-
-	// environment holds the global variables of the run.
-	environment *lua.LTable
+	// libraries are the tables of functions by the name of the library, and overlays are the metatables
+	// of the tables that scripts get instead.
+	libraries, overlays map[string]*lua.LTable
+	// globals is the metatable of the global variables of a call.
+	globals *lua.LTable
 	// stringMethods is the metatable of strings.
 	stringMethods *lua.LTable
-	libraries     stdlib.State
-	lazyTables
-	integers integers
-	// holes is the number of entries of lists that were set to nil. It limits the time of the
-	// virtual machine to find the end of a list.
-	holes int
+	// lazy is the metatable of lazily converted tables.
+	lazy *lua.LTable
+	// quietCall is the function callQuietly.
+	quietCall *lua.LFunction
 
-	call invocation
+	run
 }
 
-// invocation is the function that a run calls.
-type invocation struct {
-	program   *program
-	function  string
-	arguments []any
-	results   int
+// run is what belongs to one call.
+type run struct {
+	ctx context.Context //nolint:containedctx // It lives as long as one call.
+	// environment holds the global variables.
+	environment *lua.LTable
+	// loaded holds the results of required modules.
+	loaded *lua.LTable
+	// nodes are the values of the arguments for which tables stand.
+	nodes map[*lua.LTable]*node
+	// integers are the integers that the script has read and that Lua's numbers do not represent
+	// exactly. A number that stands for several integers has its own value.
+	integers map[float64]any
+	// stringBytes is the total length of the strings that the script has created.
+	stringBytes int
 }
 
-// newSandbox returns an idle sandbox. Each run sets its own parent context.
-//
-//nolint:contextcheck,nolintlint // The sandbox is the context of its state. The callers would be reported.
 func (e *Engine) newSandbox() *sandbox {
-	s := &sandbox{engine: e}
-	s.limits, s.now, s.closed = &e.limits, e.options.Now, e.closed
+	s := &sandbox{engine: e, libraries: map[string]*lua.LTable{}, overlays: map[string]*lua.LTable{}, stringMethods: newTable()}
 	s.state = lua.NewState(lua.Options{
 		CallStackSize: callDepth, RegistrySize: firstRegisters, RegistryMaxSize: maxRegisters, RegistryGrowStep: registerStep,
 		SkipOpenLibs: true,
 	})
-	s.stringMethods = s.state.CreateTable(0, 1)
+	s.quietCall = s.state.NewFunction(callQuietly)
+	s.openLibraries()
+	s.lazy = newTable()
+	for name, function := range map[string]lua.LGFunction{"__index": s.readLazy, "__newindex": s.writeLazy, "__len": s.lazyLength} {
+		s.lazy.RawSetString(name, s.state.NewFunction(function))
+	}
 	s.state.SetMetatable(lua.LString(""), s.stringMethods)
-	s.state.SetContext(s)
-	s.nodes = map[*lua.LTable]*node{}
 	return s
 }
 
-// sandboxOf returns the sandbox of a Lua state of this package.
-func sandboxOf(state *lua.LState) *sandbox { return state.Context().(*sandbox) }
-
-// prepare starts a run with fresh global variables.
-func (s *sandbox) prepare(ctx context.Context) {
-	s.start(ctx, s.now())
-	s.environment = s.state.CreateTable(0, 1)
-	s.environment.Metatable = s.engine.globals
-	s.stringMethods.RawSetString("__index", s.engine.libraries["string"])
+// invocation is a call of a script's function.
+type invocation struct {
+	script    *lua.FunctionProto
+	function  string
+	arguments []any
+	// results is the number of results, at most 2. read must not keep them.
+	results int
+	read    func(*sandbox, []lua.LValue) error
 }
 
-// release returns the sandbox to the pool, without what belongs to the run.
-func (s *sandbox) release() {
-	if s.allocated > maxPooled {
-		return
+// call runs the script and then its function, with arguments of the types of unstructured objects. A
+// nil list is nil in the script.
+func (s *sandbox) call(ctx context.Context, call invocation) error {
+	timed, cancel := context.WithTimeout(ctx, s.engine.timeout)
+	defer cancel()
+	s.run = run{ctx: timed, environment: s.state.CreateTable(0, 1), loaded: newTable(), nodes: map[*lua.LTable]*node{}}
+	s.environment.Metatable = s.globals
+	s.stringMethods.RawSetString("__index", s.libraries["string"])
+	s.state.SetContext(timed)
+	err := s.execute(call)
+	if err != nil && timed.Err() != nil {
+		return s.endOfTime(ctx, err)
 	}
+	return err
+}
+
+func (s *sandbox) execute(call invocation) error {
+	s.state.Push(s.quietCall)
+	s.state.Push(s.function(call.script))
+	if err := s.state.PCall(1, 0, nil); err != nil {
+		return explain(err)
+	}
+	function := s.environment.RawGetString(call.function)
+	if function == lua.LNil {
+		return fmt.Errorf("not found function %s: define it as a global function", call.function)
+	}
+	if function.Type() != lua.LTFunction {
+		return fmt.Errorf("%s is a %s, not a function", call.function, function.Type())
+	}
+	s.state.Push(s.quietCall)
+	s.state.Push(function)
+	for _, argument := range call.arguments {
+		s.state.Push(s.toLua(argument))
+	}
+	if err := s.state.PCall(1+len(call.arguments), call.results, nil); err != nil {
+		return explain(err)
+	}
+	var results [2]lua.LValue
+	for i := range call.results {
+		results[i] = s.state.Get(i - call.results)
+	}
+	return call.read(s, results[:call.results])
+}
+
+// function returns the main function of a script or a module.
+func (s *sandbox) function(main *lua.FunctionProto) *lua.LFunction {
+	return &lua.LFunction{Proto: main, Env: s.environment}
+}
+
+// release returns the sandbox to the pool. It must not be called after an error, because the state may
+// then refer to values of the call.
+func (s *sandbox) release() {
 	s.state.SetTop(0)
-	s.parent, s.environment, s.call = nil, nil, invocation{}
-	s.libraries.Reset()
-	s.integers.reset()
-	s.holes = 0
-	s.forget()
+	s.run = run{}
 	s.engine.pool.Put(s)
 }
 
-// execute runs the script and its function. The results are on the stack of the state.
-func (s *sandbox) execute(call invocation) error {
-	s.call = call
-	s.state.Push(s.engine.entry)
-	return s.state.PCall(0, call.results, nil)
+// timeoutError means that a call did not end in time.
+type timeoutError struct{ timeout time.Duration }
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("the call exceeded the time limit of %s: simplify the script", e.timeout)
 }
 
-// enter is the first function of each run. It runs the script and then calls its function.
-func enter(state *lua.LState) int {
-	s := sandboxOf(state)
-	state.Panic = stdlib.PanicWithoutTraceback
-	state.Push(s.call.program.function(s.environment))
-	state.Call(0, 0)
-	function := s.environment.RawGetString(s.call.function)
-	if function == lua.LNil {
-		state.Error(lua.LString("not found function "+s.call.function+": define it as a global function"), 0)
+// endOfTime returns the reason why the context of a call ended, at the place of err.
+func (s *sandbox) endOfTime(parent context.Context, err error) error {
+	place := ""
+	var placed *placedError
+	if errors.As(err, &placed) {
+		place = placed.place
 	}
-	if function.Type() != lua.LTFunction {
-		state.Error(lua.LString(s.call.function+" is a "+function.Type().String()+", not a function"), 0)
+	if parent.Err() != nil {
+		return &placedError{place: place, cause: fmt.Errorf("the call was canceled: %w", context.Cause(parent))}
 	}
-	state.Push(function)
-	for _, argument := range s.call.arguments {
-		if list, isList := argument.([]any); isList && list == nil {
-			state.Push(lua.LNil)
-			continue
-		}
-		state.Push(s.Lua(argument))
-	}
-	state.Call(len(s.call.arguments), s.call.results)
-	return s.call.results
-}
-
-// State implements stdlib.Host.
-func (s *sandbox) State() *stdlib.State { return &s.libraries }
-
-// Print implements stdlib.Host.
-func (s *sandbox) Print(line string) {
-	if s.engine.options.Print != nil {
-		s.engine.options.Print(line)
-	}
+	return &placedError{place: place, cause: &timeoutError{timeout: s.engine.timeout}}
 }
