@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,15 +30,10 @@ type ClusterClient struct {
 
 // NewClusterClient returns a client of the control plane. It sends no request.
 func NewClusterClient(config *rest.Config) (ClusterClient, error) {
-	scheme := runtime.NewScheme()
-	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
-		return ClusterClient{}, fmt.Errorf("registering API types: %w", err)
-	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), meta.RESTScopeRoot)
-	karmada, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	kind := clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster)
+	karmada, err := NewKindClient(config, kind, meta.RESTScopeRoot, clusterv1alpha1.AddToScheme)
 	if err != nil {
-		return ClusterClient{}, fmt.Errorf("creating a client of the control plane (%s): %w", config.Host, err)
+		return ClusterClient{}, err
 	}
 	return ClusterClient{Karmada: karmada, host: config.Host}, nil
 }

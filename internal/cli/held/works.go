@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,17 +71,8 @@ func (o *options) newHeldWorks() (heldWorks, error) {
 	if err != nil {
 		return heldWorks{}, err
 	}
-	scheme := runtime.NewScheme()
-	if err := workv1alpha1.AddToScheme(scheme); err != nil {
-		return heldWorks{}, fmt.Errorf("registering API types: %w", err)
-	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
-	karmada, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
-	if err != nil {
-		return heldWorks{}, fmt.Errorf("creating a client of the control plane (%s): %w", config.Host, err)
-	}
-	return heldWorks{karmada}, nil
+	karmada, err := command.NewKindClient(config, workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace, workv1alpha1.AddToScheme)
+	return heldWorks{karmada}, err
 }
 
 // find returns the selected held deletions, sorted by name. It returns an error if a named deletion

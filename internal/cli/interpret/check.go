@@ -2,23 +2,19 @@ package interpret
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter/customization"
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
-// rule is the line above each customization in the output of --check.
-var rule = strings.Repeat("-", 35)
-
-// The results of a check.
-const (
-	passed = "PASS"
-	unset  = "UNSET"
-	failed = "ERROR"
-)
+// failed is the result of the check of an invalid script. A valid script has the result PASS, and an
+// operation without a script has the result UNSET.
+const failed = "ERROR"
 
 // checkReport is the result of the check of one customization.
 type checkReport struct {
@@ -47,9 +43,9 @@ func (o *options) check(sources []source) error {
 	reports := []checkReport{}
 	failures := 0
 	for _, source := range sources {
-		report := newCheckReport(source)
+		report := checkReport{Source: source.place, Name: source.Name, Target: checkTarget(source.Spec.Target), Rules: checkRules(source)}
 		reports = append(reports, report)
-		if report.hasFailed() {
+		if report.Target.Error != "" || slices.ContainsFunc(report.Rules, func(rule ruleReport) bool { return rule.Result == failed }) {
 			failures++
 		}
 	}
@@ -60,56 +56,56 @@ func (o *options) check(sources []source) error {
 	} else {
 		_, err = fmt.Fprint(o.Program.Out, formatReports(reports))
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if failures > 0 {
-		return fmt.Errorf("%d of %s not valid", failures, countAre(len(sources), "customization"))
+	case failures > 0 && len(sources) == 1:
+		return fmt.Errorf("1 of 1 customization is not valid")
+	case failures > 0:
+		return fmt.Errorf("%d of %d customizations are not valid", failures, len(sources))
 	}
 	return nil
 }
 
-func newCheckReport(source source) checkReport {
-	target := source.Spec.Target
-	report := checkReport{Source: source.place, Name: source.Name, Target: targetReport{APIVersion: target.APIVersion, Kind: target.Kind}}
+func checkTarget(target configv1alpha1.CustomizationTarget) targetReport {
+	report := targetReport{APIVersion: target.APIVersion, Kind: target.Kind}
 	_, invalid := schema.ParseGroupVersion(target.APIVersion)
 	switch {
 	case target.APIVersion == "" && target.Kind == "":
-		report.Target.Error = "spec.target.apiVersion and spec.target.kind are not set"
+		report.Error = "spec.target.apiVersion and spec.target.kind are not set"
 	case target.APIVersion == "":
-		report.Target.Error = "spec.target.apiVersion is not set"
+		report.Error = "spec.target.apiVersion is not set"
 	case target.Kind == "":
-		report.Target.Error = "spec.target.kind is not set"
+		report.Error = "spec.target.kind is not set"
 	case invalid != nil:
-		report.Target.Error = fmt.Sprintf("spec.target.apiVersion is %q: write group/version, or v1 for the core group", target.APIVersion)
-	}
-	for _, operation := range customization.Operations() {
-		checked := ruleReport{Operation: string(operation.Name), Result: unset}
-		if text := operation.Script(&source.Spec.Customizations); text != "" {
-			checked.Result = passed
-			if err := script.Check(text); err != nil {
-				checked.Result, checked.Error = failed, oneLine(err)
-			}
-		}
-		report.Rules = append(report.Rules, checked)
+		report.Error = fmt.Sprintf("spec.target.apiVersion is %q: write group/version, or v1 for the core group", target.APIVersion)
 	}
 	return report
 }
 
-func (r checkReport) hasFailed() bool {
-	for _, rule := range r.Rules {
-		if rule.Result == failed {
-			return true
+func checkRules(source source) (reports []ruleReport) {
+	for _, operation := range customization.Operations() {
+		report := ruleReport{Operation: string(operation.Name), Result: "UNSET"}
+		if text := operation.Script(&source.Spec.Customizations); text != "" {
+			report.Result = "PASS"
+			if err := script.Check(text); err != nil {
+				report.Result, report.Error = failed, oneLine(err)
+			}
 		}
+		reports = append(reports, report)
 	}
-	return r.Target.Error != ""
+	return reports
 }
 
 // formatReports returns the reports as text.
 func formatReports(reports []checkReport) string {
 	var text strings.Builder
 	for _, report := range reports {
-		fmt.Fprintf(&text, "%s\nSOURCE: %s\nTARGET: %s\nRULERS:\n", rule, report.Source, report.Target)
+		target := report.Target.APIVersion + " " + report.Target.Kind
+		if report.Target.Error != "" {
+			target = failed + ": " + report.Target.Error
+		}
+		fmt.Fprintf(&text, "%s\nSOURCE: %s\nTARGET: %s\nRULERS:\n", strings.Repeat("-", 35), report.Source, target)
 		for _, rule := range report.Rules {
 			result := rule.Result
 			if rule.Error != "" {
@@ -121,21 +117,5 @@ func formatReports(reports []checkReport) string {
 	return text.String()
 }
 
-// String returns the target as in the report.
-func (t targetReport) String() string {
-	if t.Error != "" {
-		return failed + ": " + t.Error
-	}
-	return t.APIVersion + " " + t.Kind
-}
-
 // oneLine returns the text of an error without line breaks.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
-
-// countAre returns a number with its noun and verb, such as "1 customization is".
-func countAre(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun + " is"
-	}
-	return fmt.Sprintf("%d %ss are", number, noun)
-}

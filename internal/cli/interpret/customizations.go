@@ -2,14 +2,16 @@ package interpret
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,13 +24,38 @@ const kindName = configv1alpha1.ResourceKindResourceInterpreterCustomization
 
 var customizationKind = configv1alpha1.GroupVersion.WithKind(kindName)
 
-// readCustomizations reads the customizations of all files.
-func (o *options) readCustomizations(ctx context.Context) ([]source, error) {
+// source is a customization with the place from which it was read.
+type source struct {
+	*configv1alpha1.ResourceInterpreterCustomization
+	// place is a path, a URL, or the kind and the name of an object in the control plane.
+	place string
+}
+
+// customizationsOf returns the customizations. One without a name gets the place as its name, so
+// that the errors of its scripts say where they are.
+func customizationsOf(sources []source) (found []*configv1alpha1.ResourceInterpreterCustomization) {
+	for _, source := range sources {
+		named := source.ResourceInterpreterCustomization
+		if named.Name == "" {
+			named = named.DeepCopy()
+			named.Name = source.place
+		}
+		found = append(found, named)
+	}
+	return found
+}
+
+// readCustomizations reads the customizations of all files or, if names are given, those in the
+// control plane.
+func (o *options) readCustomizations(ctx context.Context, names []string) ([]source, error) {
+	if len(names) > 0 {
+		return o.getCustomizations(ctx, names)
+	}
 	var found []source
 	for _, name := range o.filenames {
 		files, err := o.expand(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("-f: %w", err)
 		}
 		for _, file := range files {
 			documents, err := o.readDocuments(ctx, file)
@@ -36,111 +63,112 @@ func (o *options) readCustomizations(ctx context.Context) ([]source, error) {
 				return nil, fmt.Errorf("-f: %w", err)
 			}
 			for _, document := range documents {
-				read, err := document.customizations()
+				read, err := document.customization()
 				if err != nil {
 					return nil, fmt.Errorf("-f: %w", err)
 				}
-				found = append(found, read...)
+				found = append(found, source{read, document.source})
 			}
 		}
 	}
 	return found, nil
 }
 
-// customizations returns the customization of a document, or those of a list.
-func (d document) customizations() ([]source, error) {
+// expand returns the paths and URLs that a value of -f stands for. Those of a directory are sorted.
+func (o *options) expand(name string) (files []string, err error) {
+	info, err := os.Stat(name)
+	switch {
+	case isStream(name) || err == nil && !info.IsDir():
+		return []string{name}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		if files, _ = filepath.Glob(name); len(files) == 0 {
+			return nil, fmt.Errorf("the file %s does not exist", name)
+		}
+		return files, nil
+	case err != nil:
+		return nil, err
+	}
+	types := []string{".json", ".yaml", ".yml"}
+	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != name && !o.recursive:
+			return filepath.SkipDir
+		case !entry.IsDir() && slices.Contains(types, filepath.Ext(path)):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("the directory %s has no file that ends with %s", name, strings.Join(types, ", "))
+	}
+	return files, err
+}
+
+// customization decodes a document. An unknown field is an error, because a misspelled operation
+// would be ignored otherwise.
+func (d document) customization() (*configv1alpha1.ResourceInterpreterCustomization, error) {
 	object, err := d.object()
 	if err != nil {
 		return nil, err
 	}
-	if !object.IsList() {
-		read, err := d.customization(object)
-		return []source{read}, err
-	}
-	var found []source
-	err = object.EachListItem(func(item runtime.Object) error {
-		each, ok := item.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("%s: unexpected type %T", d.place(), item)
-		}
-		read, err := d.customization(each)
-		found = append(found, read)
-		return err
-	})
-	return found, err
-}
-
-// customization decodes an object. An unknown field is an error, because a misspelled operation
-// would be ignored otherwise.
-func (d document) customization(object *unstructured.Unstructured) (source, error) {
 	if kind := object.GroupVersionKind(); kind != customizationKind {
-		return source{}, fmt.Errorf("%s has %s, not %s", d.place(), describeKind(kind), describeKind(customizationKind))
+		return nil, fmt.Errorf("%s has %s, not %s", d.place(), describeKind(kind), describeKind(customizationKind))
 	}
 	read := &configv1alpha1.ResourceInterpreterCustomization{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, read, true); err != nil {
-		if wrong := findWrongType(object.Object, &configv1alpha1.ResourceInterpreterCustomization{}); wrong != nil {
-			err = wrong
-		}
-		return source{}, fmt.Errorf("%s: reading %s: %w", d.place(), strings.TrimSpace(kindName+" "+object.GetName()), err)
+	if err := d.decode(read); err != nil {
+		return nil, fmt.Errorf("%s: reading %s: %w", d.place(), strings.TrimSpace(kindName+" "+object.GetName()), err)
 	}
-	return source{ResourceInterpreterCustomization: read, place: d.source}, nil
+	return read, nil
 }
 
-// getCustomizations reads the named customizations from the control plane.
+// getCustomizations reads the named customizations from the control plane. If one does not exist,
+// the error lists those that exist.
 func (o *options) getCustomizations(ctx context.Context, names []string) ([]source, error) {
 	karmada, err := o.customizationClient()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	var found []source
 	for _, name := range names {
-		read, err := getCustomization(ctx, karmada, name)
-		if err != nil {
-			return nil, err
+		read := &configv1alpha1.ResourceInterpreterCustomization{}
+		err := karmada.Get(ctx, client.ObjectKey{Name: name}, read)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading %s %s: %w", kindName, name, err)
 		}
-		found = append(found, source{ResourceInterpreterCustomization: read, place: kindName + " " + name})
+		if err != nil {
+			return nil, notFoundError(ctx, karmada, name)
+		}
+		// The client removes the kind from the object.
+		read.SetGroupVersionKind(customizationKind)
+		found = append(found, source{read, kindName + " " + name})
 	}
 	return found, nil
 }
 
-// getCustomization reads a customization. If it does not exist, the error lists those that exist.
-func getCustomization(ctx context.Context, karmada client.Reader, name string) (*configv1alpha1.ResourceInterpreterCustomization, error) {
-	read := &configv1alpha1.ResourceInterpreterCustomization{}
-	err := karmada.Get(ctx, client.ObjectKey{Name: name}, read)
-	if apierrors.IsNotFound(err) {
-		existing, listErr := listNames(ctx, karmada)
-		if listErr != nil {
-			return nil, fmt.Errorf("reading %s %s: %w", kindName, name, err)
-		}
-		if len(existing) == 0 {
-			return nil, fmt.Errorf("there is no %s %q: the control plane has none", kindName, name)
-		}
-		return nil, fmt.Errorf("there is no %s %q: the control plane has %s", kindName, name, strings.Join(existing, ", "))
+func notFoundError(ctx context.Context, karmada client.Reader, name string) error {
+	existing, err := listNames(ctx, karmada)
+	switch {
+	case err != nil:
+		return fmt.Errorf("there is no %s %q in the control plane", kindName, name)
+	case len(existing) == 0:
+		existing = []string{"none"}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", kindName, name, err)
-	}
-	// The client removes the kind from the object.
-	read.SetGroupVersionKind(customizationKind)
-	return read, nil
+	return fmt.Errorf("there is no %s %q: the control plane has %s", kindName, name, strings.Join(existing, ", "))
 }
 
 // listNames returns the names of all customizations in the control plane, sorted.
 func listNames(ctx context.Context, karmada client.Reader) (names []string, err error) {
 	var list configv1alpha1.ResourceInterpreterCustomizationList
-	if err := karmada.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing the customizations of the control plane: %w", err)
-	}
+	err = karmada.List(ctx, &list)
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)
 	}
-	return names, nil
+	return names, err
 }
 
-// customizationClient returns a client of the control plane that knows only customizations. It needs
-// no discovery.
+// customizationClient returns a client for the customizations of the control plane.
 func (o *options) customizationClient() (client.Client, error) {
 	config, err := o.Program.KarmadaKubeconfig(o.Context).Config()
 	if err != nil {
@@ -148,27 +176,14 @@ func (o *options) customizationClient() (client.Client, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout, config.WarningHandler = requestTimeout, o.Program
-	scheme := runtime.NewScheme()
-	if err := configv1alpha1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering API types: %w", err)
-	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(customizationKind, meta.RESTScopeRoot)
-	karmada, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
-	if err != nil {
-		return nil, fmt.Errorf("creating a client of the control plane (%s): %w", config.Host, err)
-	}
-	return karmada, nil
+	return command.NewKindClient(config, customizationKind, meta.RESTScopeRoot, configv1alpha1.AddToScheme)
 }
 
 // completeNames completes names of customizations in the control plane.
 func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	none := cobra.ShellCompDirectiveNoFileComp
-	if len(o.filenames) > 0 {
-		return nil, none
-	}
 	karmada, err := o.customizationClient()
-	if err != nil {
+	if err != nil || len(o.filenames) > 0 {
 		return nil, none
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionTimeout)
@@ -177,7 +192,7 @@ func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]
 	if err != nil {
 		return nil, none
 	}
-	return without(names, args), none
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), none
 }
 
 // noteUnusedScripts prints a note for each script of the operations that never runs, because another
@@ -186,15 +201,15 @@ func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]
 func (o *options) noteUnusedScripts(sources []source, operations ...customization.Operation) {
 	customizations := customizationsOf(sources)
 	merged := customization.Merge(customizations)
-	for _, each := range customizations {
-		kind := customization.TargetOf(each)
+	for _, customized := range customizations {
+		kind := customization.TargetOf(customized)
 		for _, operation := range operations {
 			used := merged[kind][operation.Name]
-			if operation.Mergeable || operation.Script(&each.Spec.Customizations) == "" || used[0].Customization == each.Name {
+			if operation.Mergeable || operation.Script(&customized.Spec.Customizations) == "" || used[0].Customization == customized.Name {
 				continue
 			}
 			o.Program.Messagef("note: the script %s of customization %s does not run: customization %s has one for %s too",
-				operation.Name, each.Name, used[0].Customization, describeKind(kind))
+				operation.Name, customized.Name, used[0].Customization, describeKind(kind))
 		}
 	}
 }

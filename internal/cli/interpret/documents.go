@@ -7,182 +7,180 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"reflect"
 	"regexp"
-	"strconv"
-	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	jsonutil "k8s.io/apimachinery/pkg/util/json"
+	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/internal/cli/command"
 )
 
-// document is one value of a file in YAML or JSON.
+// maxFileSize is the maximum size of a file, in bytes. An API server accepts objects of about 1.5 MiB.
+const maxFileSize = 16 << 20
+
+// document is one object of a file in YAML or JSON.
 type document struct {
 	// source is the path or the URL of the file.
 	source string
-	// line is the number of the first line of the document in the file. The first line of a file has
-	// the number 1.
-	line int
-	// value is the value of the document, with integers as int64.
+	// number is the position of the object in the file, beginning with 1.
+	number int
+	// value is the content, with integers as int64.
 	value any
+	// isItem means that the object is an item of a list.
+	isItem bool
 }
 
 // place returns where the document is, for error messages.
 func (d document) place() string {
-	if d.line > 1 {
-		return fmt.Sprintf("%s, line %d", d.source, d.line)
+	if d.number > 1 {
+		return fmt.Sprintf("%s, object %d", d.source, d.number)
 	}
 	return d.source
 }
 
-// readDocuments returns the documents of a file, at least one.
+// readDocuments reads and parses a file.
 func (o *options) readDocuments(ctx context.Context, name string) ([]document, error) {
-	text, err := o.readText(ctx, name)
+	text, err := o.Program.ReadSource(ctx, name, maxFileSize)
 	if err != nil {
 		return nil, err
 	}
-	if isStandardInput(name) {
+	if name == command.StandardInput {
 		name = "standard input"
 	}
-	documents, err := parseDocuments(name, text)
-	if err != nil {
-		return nil, err
+	return parseDocuments(name, text)
+}
+
+// parseDocuments parses a file. Each item of a list becomes a document, and empty documents are left
+// out. A file without content is an error, and a list without items is not.
+func parseDocuments(source string, text []byte) (documents []document, err error) {
+	values, err := parseJSON(text)
+	if err != nil && filepath.Ext(source) != ".json" {
+		values, err = parseYAML(text)
 	}
-	if len(documents) == 0 {
-		return nil, fmt.Errorf("%s is empty", name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s", source, oneLine(err))
+	case len(values) == 0:
+		return nil, fmt.Errorf("%s is empty", source)
+	}
+	for _, value := range values {
+		items, isList := value.([]any)
+		if object, isObject := value.(map[string]any); isObject && !isList {
+			items, isList = object["items"].([]any)
+		}
+		if !isList {
+			items = []any{value}
+		}
+		for _, item := range items {
+			documents = append(documents, document{source: source, number: len(documents) + 1, value: item, isItem: isList})
+		}
 	}
 	return documents, nil
 }
 
-// parseDocuments parses a file. It leaves out empty documents.
-func parseDocuments(source string, text []byte) ([]document, error) {
-	documents, jsonErr := parseJSON(source, text)
-	if jsonErr == nil {
-		return documents, nil
-	}
-	documents = nil
-	for _, part := range splitYAML(text) {
-		value, err := parseYAML(part.text)
-		if err != nil && strings.HasSuffix(source, ".json") {
-			return nil, fmt.Errorf("%s: %w", source, jsonErr)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s", source, shiftLines(oneLine(err), part.line-1))
-		}
-		if value != nil {
-			documents = append(documents, document{source: source, line: part.firstLine(), value: value})
-		}
-	}
-	return documents, nil
-}
-
-var errNotJSON = errors.New("the file does not begin with { or [")
-
-// parseJSON parses a file in JSON, which can have several values. Its errors name the line.
-func parseJSON(source string, text []byte) (documents []document, err error) {
-	if trimmed := bytes.TrimSpace(text); len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
-		return nil, errNotJSON
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	for {
+func parseJSON(text []byte) (values []any, err error) {
+	for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
 		if errors.Is(err, io.EOF) {
-			return documents, nil
+			return values, nil
 		}
-		end := int(decoder.InputOffset())
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			end = int(syntax.Offset)
+			err = fmt.Errorf("line %d: %w", 1+bytes.Count(text[:syntax.Offset], []byte("\n")), err)
+		}
+		if err != nil {
+			return nil, err
 		}
 		var value any
-		if err == nil {
-			err = jsonutil.Unmarshal(raw, &value)
+		if err := jsonutil.Unmarshal(raw, &value); err != nil {
+			return nil, err
 		}
+		values = append(values, value)
+	}
+}
+
+// separator matches the line that begins a document in YAML.
+var separator = regexp.MustCompile(`(?m)^---([ \t]|\r?$)`)
+
+// parseYAML returns the documents of a file in YAML. Empty lines replace the earlier documents, so
+// that errors have the line numbers of the file.
+func parseYAML(text []byte) (values []any, err error) {
+	start := 0
+	for _, next := range append(separator.FindAllIndex(text, -1), []int{len(text)}) {
+		padded := append(bytes.Repeat([]byte("\n"), bytes.Count(text[:start], []byte("\n"))), text[start:next[0]]...)
+		start = next[0]
+		asJSON, err := yaml.YAMLToJSONStrict(padded)
 		if err != nil {
-			return nil, fmt.Errorf("json: line %d: %w", lineAt(text, end), err)
+			return nil, err
 		}
-		documents = append(documents, document{source: source, line: lineAt(text, end-len(raw)), value: value})
-	}
-}
-
-// lineAt returns the number of the line at an offset.
-func lineAt(text []byte, offset int) int {
-	return 1 + bytes.Count(text[:min(offset, len(text))], []byte("\n"))
-}
-
-// yamlPart is a part of a file between separators.
-type yamlPart struct {
-	text string
-	// line is the number of the first line of the text.
-	line int
-}
-
-// splitYAML splits a file at the lines that begin a document.
-func splitYAML(text []byte) []yamlPart {
-	parts := []yamlPart{{line: 1}}
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
-		if rest, ok := strings.CutPrefix(line, "---"); ok && (strings.TrimSpace(rest) == "" || rest[0] == ' ' || rest[0] == '\t') {
-			parts = append(parts, yamlPart{line: number})
+		var value any
+		if err := jsonutil.Unmarshal(asJSON, &value); err != nil {
+			return nil, err
 		}
-		parts[len(parts)-1].text += line
-	}
-	return parts
-}
-
-// firstLine returns the number of the first line with content: no separator, comment or blank line.
-func (p yamlPart) firstLine() int {
-	number := p.line
-	for line := range strings.Lines(p.text) {
-		if line = strings.TrimSpace(line); line != "" && line != "---" && !strings.HasPrefix(line, "#") {
-			return number
+		if value != nil {
+			values = append(values, value)
 		}
-		number++
+		// YAMLToJSONStrict ignores a text after the document.
+		decoder, node := yamlv3.NewDecoder(bytes.NewReader(padded)), &yamlv3.Node{}
+		if err := decoder.Decode(node); err == nil && !errors.Is(decoder.Decode(node), io.EOF) {
+			return nil, fmt.Errorf("text follows the document of line %d: separate documents with a line ---", node.Line)
+		}
 	}
-	return p.line
+	return values, nil
 }
 
-// parseYAML returns nil for an empty document.
-func parseYAML(text string) (any, error) {
-	asJSON, err := yaml.YAMLToJSONStrict([]byte(text))
+// object returns the Kubernetes object of a document.
+func (d document) object() (*unstructured.Unstructured, error) {
+	fields, ok := d.value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is not a Kubernetes object", d.place())
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	if object.GetAPIVersion() == "" || object.GetKind() == "" {
+		return nil, fmt.Errorf("%s is not a Kubernetes object: apiVersion or kind is missing", d.place())
+	}
+	if _, err := schema.ParseGroupVersion(object.GetAPIVersion()); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.place(), err)
+	}
+	return object, nil
+}
+
+// decode decodes a document into an API type. An error names the field that is unknown or has the
+// wrong type.
+func (d document) decode(into any) error {
+	text, err := json.Marshal(d.value)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := checkEnd(text); err != nil {
-		return nil, err
+	unknown, err := strictjson.UnmarshalStrict(text, into)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Errorf("%s must be of type %s, not %s", wrong.Field, describeType(wrong.Type), wrong.Value)
 	}
-	var value any
-	err = jsonutil.Unmarshal(asJSON, &value)
-	return value, err
+	return errors.Join(append(unknown, err)...)
 }
 
-// checkEnd returns an error if a text follows the document, because YAMLToJSONStrict ignores it.
-func checkEnd(text string) error {
-	decoder := yamlv3.NewDecoder(strings.NewReader(text))
-	for range 2 {
-		var node yamlv3.Node
-		if err := decoder.Decode(&node); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
+// describeType returns the JSON type of the values that a Go type can hold.
+func describeType(wanted reflect.Type) string {
+	switch wanted.Kind() {
+	case reflect.String, reflect.Bool:
+		return wanted.Kind().String()
+	case reflect.Slice, reflect.Array:
+		return "array"
+	case reflect.Struct, reflect.Map:
+		return "object"
+	default:
+		return "integer"
 	}
-	return errors.New("text follows the document: separate documents with a line ---")
 }
 
-// lineNumber matches the number of a line in an error of the YAML parser.
-var lineNumber = regexp.MustCompile(`\bline (\d+)`)
-
-// shiftLines adds to the numbers of lines in an error of the YAML parser, because the parser knows
-// only one part of the file.
-func shiftLines(text string, lines int) string {
-	return lineNumber.ReplaceAllStringFunc(text, func(match string) string {
-		number, err := strconv.Atoi(lineNumber.FindStringSubmatch(match)[1])
-		if err != nil {
-			return match
-		}
-		return fmt.Sprintf("line %d", number+lines)
-	})
+// describeKind returns a kind as users write it, such as "apps/v1 Deployment".
+func describeKind(kind schema.GroupVersionKind) string {
+	apiVersion, name := kind.ToAPIVersionAndKind()
+	return apiVersion + " " + name
 }

@@ -16,16 +16,25 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
+// writeFunc writes the changed customization back.
+type writeFunc func(edited *configv1alpha1.ResourceInterpreterCustomization) error
+
 // edit lets the user edit one customization, and writes it back.
 func (o *options) edit(ctx context.Context, names []string) error {
-	original, write, err := o.openEdited(ctx, names)
+	open := o.openFile
+	if len(names) > 0 {
+		open = func(ctx context.Context) (*configv1alpha1.ResourceInterpreterCustomization, writeFunc, error) {
+			return o.openStored(ctx, names)
+		}
+	}
+	original, write, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	session, err := newEditSession(original, o.showsDoc)
-	if err != nil {
+	if err := newScriptFile(original).checkEditable(); err != nil {
 		return err
 	}
+	session := editSession{original: original, showsDoc: o.showsDoc}
 	edited, err := session.run()
 	if err != nil {
 		return err
@@ -37,42 +46,63 @@ func (o *options) edit(ctx context.Context, names []string) error {
 	if err := write(edited); err != nil {
 		return session.keepText(err)
 	}
-	return o.printEdited(edited)
+	printer, err := o.printFlags.ToPrinter()
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(edited, o.Program.Out)
 }
 
-// openEdited reads the only customization of the file, or that in the control plane. It also
-// returns a function that writes the changed customization back.
-func (o *options) openEdited(ctx context.Context, names []string) (original *configv1alpha1.ResourceInterpreterCustomization, write writeFunc, err error) {
-	if len(names) > 0 {
-		read, err := o.getCustomizations(ctx, names)
-		if err != nil {
-			return nil, nil, err
-		}
-		original = read[0].ResourceInterpreterCustomization
-		return original, func(edited *configv1alpha1.ResourceInterpreterCustomization) error {
-			return o.patchCustomization(ctx, original, edited)
-		}, nil
-	}
+// openFile reads the only customization of the file. It also returns a function that writes the
+// changed customization to the file.
+func (o *options) openFile(ctx context.Context) (*configv1alpha1.ResourceInterpreterCustomization, writeFunc, error) {
 	path := o.filenames[0]
-	files, err := o.expand(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(files) != 1 || files[0] != path {
+	if files, err := o.expand(path); err == nil && (len(files) != 1 || files[0] != path) {
 		return nil, nil, command.NewUsageError("--edit takes exactly one file, but %s is a directory or a pattern", path)
 	}
-	file, read, err := o.openEditedFile(ctx, path)
+	text, err := o.Program.ReadSource(ctx, path, maxFileSize)
 	if err != nil {
 		return nil, nil, fmt.Errorf("-f: %w", err)
 	}
-	original = read.ResourceInterpreterCustomization
+	original, err := parseEditedFile(path, text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("-f: %w", err)
+	}
 	return original, func(edited *configv1alpha1.ResourceInterpreterCustomization) error {
-		return file.write(original, edited)
+		return writeEditedFile(path, text, original, edited)
 	}, nil
 }
 
-// writeFunc writes the changed customization back.
-type writeFunc func(edited *configv1alpha1.ResourceInterpreterCustomization) error
+// openStored reads the customization in the control plane. It also returns a function that writes the
+// changed fields to the control plane.
+func (o *options) openStored(ctx context.Context, names []string) (*configv1alpha1.ResourceInterpreterCustomization, writeFunc, error) {
+	read, err := o.getCustomizations(ctx, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	original := read[0].ResourceInterpreterCustomization
+	return original, func(edited *configv1alpha1.ResourceInterpreterCustomization) error {
+		return o.patchCustomization(ctx, original, edited)
+	}, nil
+}
+
+// patchCustomization writes the changed fields to the control plane. It returns an error if the stored
+// customization has changed since it was read.
+func (o *options) patchCustomization(ctx context.Context, original, edited *configv1alpha1.ResourceInterpreterCustomization) error {
+	karmada, err := o.customizationClient()
+	if err != nil {
+		return err
+	}
+	err = karmada.Patch(ctx, edited, client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{}))
+	edited.SetGroupVersionKind(customizationKind) // the client removes it
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("%s %s changed while you edited it: edit it again: %w", kindName, original.Name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s %s: %w", kindName, original.Name, err)
+	}
+	return nil
+}
 
 // editSession is the edit of one customization.
 type editSession struct {
@@ -82,23 +112,16 @@ type editSession struct {
 	text string
 }
 
-func newEditSession(original *configv1alpha1.ResourceInterpreterCustomization, showsDoc bool) (*editSession, error) {
-	if err := newScriptFile(original).checkEditable(); err != nil {
-		return nil, err
-	}
-	return &editSession{original: original, showsDoc: showsDoc}, nil
-}
-
-// maxOpenings is the maximum number of times that the editor is opened. It ends the loop for an editor
+// maxAttempts is the maximum number of times that the editor is opened. It ends the loop for an editor
 // without a user.
-const maxOpenings = 50
+const maxAttempts = 50
 
 // run opens the editor until the user saves a valid text. It returns the changed customization, or
 // nil if the user changed nothing. If the user saves an invalid text unchanged, it returns an error.
 func (s *editSession) run() (*configv1alpha1.ResourceInterpreterCustomization, error) {
 	shown := newScriptFile(s.original).format(s.showsDoc)
 	var problem error
-	for range maxOpenings {
+	for range maxAttempts {
 		text, err := openEditor(shown)
 		if err != nil {
 			return nil, err
@@ -126,7 +149,7 @@ func (s *editSession) parse(text string) (*configv1alpha1.ResourceInterpreterCus
 		return nil, err
 	}
 	edited := s.original.DeepCopy()
-	if !file.applyTo(edited) && file.name == s.original.Name {
+	if !file.applyTo(edited) && file.header[nameMarker] == s.original.Name {
 		return nil, nil
 	}
 	if err := file.validate(s.original.Name, script.Check); err != nil {
@@ -158,34 +181,4 @@ func openEditor(text string) (string, error) {
 		return "", fmt.Errorf("running the editor, which $KUBE_EDITOR or $EDITOR sets: %w", err)
 	}
 	return string(saved), nil
-}
-
-// patchCustomization writes the changed fields to the control plane. If the
-// customization changed since it was read, it returns a conflict.
-func (o *options) patchCustomization(ctx context.Context, original, edited *configv1alpha1.ResourceInterpreterCustomization) error {
-	karmada, err := o.customizationClient()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	err = karmada.Patch(ctx, edited, client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
-		return fmt.Errorf("%s %s changed while you edited it: edit it again: %w", kindName, original.Name, err)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s %s: %w", kindName, original.Name, err)
-	}
-	return nil
-}
-
-// printEdited prints the edited customization.
-func (o *options) printEdited(edited *configv1alpha1.ResourceInterpreterCustomization) error {
-	printer, err := o.printFlags.ToPrinter()
-	if err != nil {
-		return command.NewUsageError("--output: %w", err)
-	}
-	printed := edited.DeepCopy()
-	printed.SetGroupVersionKind(customizationKind)
-	return printer.PrintObj(printed, o.Program.Out)
 }

@@ -1,6 +1,5 @@
-// Package interpret answers: how do the scripts of a ResourceInterpreterCustomization interpret an
-// object, before the scripts are applied? It checks, runs and edits customizations in files or in
-// the control plane.
+// Package interpret checks, runs and edits the scripts of ResourceInterpreterCustomizations, in files
+// or in the control plane.
 //
 // Invariants:
 //
@@ -11,21 +10,19 @@ package interpret
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/targetcluster"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
 
-// requestTimeout is the time limit of the requests to the control plane, and of a download.
+// requestTimeout is the time limit of the requests to the control plane.
 const requestTimeout = 30 * time.Second
 
 type options struct {
@@ -38,8 +35,11 @@ type options struct {
 	edits     bool
 	showsDoc  bool
 
-	operationName string
-	inputs        inputFlags
+	operationName                         string
+	desiredFile, observedFile, statusFile string
+	replicas                              int32
+	// isSet reports whether the user set a flag.
+	isSet func(flag string) bool
 }
 
 // New returns the command that checks, runs and edits customizations.
@@ -77,7 +77,7 @@ and 1 for all other failures.`,
 
 			# Edit the scripts of a customization in the control plane
 			{{program}} interpret fleet --edit`),
-		Args:              func(cmd *cobra.Command, args []string) error { return o.validate(cmd, args) },
+		Args:              func(_ *cobra.Command, args []string) error { return o.validate(args) },
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		ValidArgsFunction: o.completeNames,
 	}
@@ -88,22 +88,24 @@ and 1 for all other failures.`,
 func (o *options) addFlags(cmd *cobra.Command) {
 	o.ClientFlags.AddFlags(cmd)
 	flags := cmd.Flags()
+	o.isSet = flags.Changed
 	flags.StringSliceVarP(&o.filenames, "filename", "f", nil, "files, directories or URLs with customizations; - is standard input")
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "also read the subdirectories of the directories of -f")
 	flags.BoolVar(&o.checks, "check", false, "check the scripts without running them")
 	flags.BoolVar(&o.edits, "edit", false, "edit the scripts in an editor ($KUBE_EDITOR, $EDITOR, or vi) and write them back")
 	flags.BoolVar(&o.showsDoc, "show-doc", false, "with --edit, describe the function of each script in the editor")
 	flags.StringVar(&o.operationName, "operation", "", "operation to run: "+strings.Join(operationNames(), ", "))
-	o.inputs.addFlags(cmd)
+	flags.StringVar(&o.desiredFile, desiredFileFlag, "", "file or URL with the template, the object in the control plane")
+	flags.StringVar(&o.observedFile, observedFileFlag, "", "file or URL with the object in a member cluster")
+	flags.StringVar(&o.statusFile, statusFileFlag, "", "file or URL with the items of AggregateStatus: a list, or one document for each item")
+	flags.Int32Var(&o.replicas, replicasFlag, 0, "number of replicas for ReviseReplica")
 	o.printFlags.AddFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("operation", cobra.FixedCompletions(operationNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // validate returns a usage error if arguments or flags are wrong. It reads no file and sends no
 // request.
-func (o *options) validate(cmd *cobra.Command, names []string) error {
-	o.inputs.hasReplicas = cmd.Flags().Changed("desired-replica")
-	hasSelection := len(o.filenames) > 0 || len(names) > 0
+func (o *options) validate(names []string) error {
 	switch {
 	case o.checks && o.edits:
 		return command.NewUsageError("--check and --edit exclude each other")
@@ -111,27 +113,23 @@ func (o *options) validate(cmd *cobra.Command, names []string) error {
 		return command.NewUsageError("-f reads customizations from files, and %s names one in the control plane: use one or the other", names[0])
 	case (o.checks || o.edits) && o.operationName != "":
 		return command.NewUsageError("--operation runs a script: omit it, or omit --check and --edit")
-	case (o.checks || o.edits) && !hasSelection:
+	case (o.checks || o.edits) && len(o.filenames)+len(names) == 0:
 		return command.NewUsageError("the customization is missing: set its file with -f, or its name")
 	case o.edits && len(o.filenames)+len(names) > 1:
 		return command.NewUsageError("--edit takes exactly one customization, not %d", len(o.filenames)+len(names))
-	case o.edits && len(o.filenames) == 1 && (isStandardInput(o.filenames[0]) || isURL(o.filenames[0])):
+	case o.edits && slices.ContainsFunc(o.filenames, isStream):
 		return command.NewUsageError("--edit writes back to a file or to the control plane, not to %s", o.filenames[0])
 	case !o.checks && !o.edits && o.operationName == "":
 		return command.NewUsageError("--operation is missing: one of %s", strings.Join(operationNames(), ", "))
 	}
-	if err := o.validateOutput(); err != nil {
+	if err := o.validateOutput(); err != nil || o.checks || o.edits {
 		return err
 	}
-	if o.checks || o.edits {
-		return nil
-	}
-	operation, err := operationNamed(o.operationName)
-	if err != nil {
-		return err
-	}
-	return o.inputs.validate(operation, o.filenames)
+	return o.validateInput()
 }
+
+// isStream reports whether a source of -f is standard input or a URL.
+func isStream(source string) bool { return source == command.StandardInput || command.IsURL(source) }
 
 func (o *options) run(ctx context.Context, names []string) error {
 	o.noteUnusedFlags()
@@ -139,7 +137,7 @@ func (o *options) run(ctx context.Context, names []string) error {
 	case o.edits:
 		return o.edit(ctx, names)
 	case o.checks:
-		found, err := o.findCustomizations(ctx, names)
+		found, err := o.readCustomizations(ctx, names)
 		if err != nil {
 			return err
 		}
@@ -149,69 +147,21 @@ func (o *options) run(ctx context.Context, names []string) error {
 	}
 }
 
-// findCustomizations returns the customizations of the files, or those in the control plane.
-func (o *options) findCustomizations(ctx context.Context, names []string) ([]source, error) {
-	if len(o.filenames) > 0 {
-		return o.readCustomizations(ctx)
-	}
-	return o.getCustomizations(ctx, names)
-}
-
 // noteUnusedFlags prints a note for each flag that has no effect.
 func (o *options) noteUnusedFlags() {
-	unused := o.inputs.given()
 	if o.showsDoc && !o.edits {
 		o.Program.Messagef("note: --show-doc has no effect without --edit")
 	}
-	if !o.checks && !o.edits {
-		operation, _ := operationNamed(o.operationName)
-		unused = o.inputs.unused(operation)
-	}
-	for _, flag := range unused {
-		o.Program.Messagef("note: %s has no effect here", flag)
+	used, _ := findOperation(o.operationName)
+	for _, flag := range inputFlags {
+		if o.isSet(flag) && !slices.Contains(used.flags, flag) {
+			o.Program.Messagef("note: --%s has no effect here", flag)
+		}
 	}
 }
 
-// interpreterOptions are the options of the interpreter of a control plane. The lines that scripts
+// interpreterOptions returns the options of the interpreter of a control plane. The lines that scripts
 // print go to standard error.
 func (o *options) interpreterOptions() interpreters.Options {
 	return interpreters.Options{Print: func(line string) { o.Program.Messagef("%s", line) }}
-}
-
-// source is a customization with the place from which it was read.
-type source struct {
-	*configv1alpha1.ResourceInterpreterCustomization
-	// place is a path, a URL, or the kind and the name of an object in the control plane.
-	place string
-}
-
-// customizationsOf returns the customizations. One without a name gets the place as its name, so
-// that the errors of its scripts say where they are.
-func customizationsOf(sources []source) (found []*configv1alpha1.ResourceInterpreterCustomization) {
-	for _, source := range sources {
-		each := source.ResourceInterpreterCustomization
-		if each.Name == "" {
-			each = each.DeepCopy()
-			each.Name = source.place
-		}
-		found = append(found, each)
-	}
-	return found
-}
-
-// operationsHelp lists the operations with the flags that each of them needs.
-func operationsHelp() string {
-	var text strings.Builder
-	text.WriteString("The operations and their input:\n")
-	for _, operation := range operations() {
-		fmt.Fprintf(&text, "  %-20s %s\n", operation.Name, operation.input)
-	}
-	return text.String()
-}
-
-func operationNames() (names []string) {
-	for _, operation := range customization.Operations() {
-		names = append(names, string(operation.Name))
-	}
-	return names
 }

@@ -3,31 +3,19 @@ package interpret
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
-
-// inputs are the arguments of an operation.
-type inputs struct {
-	desired, observed *unstructured.Unstructured
-	items             []workv1alpha2.AggregatedStatusItem
-	replicas          int64
-}
-
-// object returns the only object of an operation that takes one object.
-func (i inputs) object() *unstructured.Unstructured {
-	if i.desired != nil {
-		return i.desired
-	}
-	return i.observed
-}
 
 // result is one named result of an operation. The value can be encoded in JSON.
 type result struct {
@@ -35,117 +23,209 @@ type result struct {
 	value any
 }
 
-// inputKind is the combination of input flags that an operation needs.
-type inputKind string
+// runFunc runs one operation on its input.
+type runFunc func(context.Context, inputs) ([]result, error)
 
-const (
-	oneObject            inputKind = "--desired-file or --observed-file"
-	desiredAndObserved   inputKind = "--desired-file and --observed-file"
-	desiredAndReplicas   inputKind = "--desired-file and --desired-replica"
-	desiredAndStatusFile inputKind = "--desired-file and --status-file"
-)
-
-// runner runs one operation of a kind.
-type runner struct {
-	input inputKind
-	// isSupported reports whether there is a rule for the operation.
-	isSupported func(interpreter.Rules) bool
-	// run calls the rule. It must be called only if the operation is supported.
-	run func(context.Context, interpreter.Rules, inputs) ([]result, error)
+// operationRow describes how the command runs an operation.
+type operationRow struct {
+	// flags are the flags with the input. The operation needs all of them, or exactly one if
+	// takesOneObject is true.
+	flags          []string
+	takesOneObject bool
+	// rule returns the function that runs the operation, or nil if the rules do not support it.
+	rule func(interpreter.Rules) runFunc
 }
 
-// operation is an operation of the interpreter with the code that runs it.
-type operation struct {
-	customization.Operation
-	runner
-}
-
-// operations returns all operations in the order in which the command lists them.
-func operations() []operation {
-	var all []operation
-	for _, each := range customization.Operations() {
-		if runner, ok := runners[each.Name]; ok {
-			all = append(all, operation{each, runner})
-		}
+// describeInput returns the flags that the operation needs.
+func (o operationRow) describeInput() string {
+	separator := " and --"
+	if o.takesOneObject {
+		separator = " or --"
 	}
-	return all
+	return "--" + strings.Join(o.flags, separator)
 }
 
-func operationNamed(name string) (operation, error) {
-	for _, operation := range operations() {
-		if string(operation.Name) == name {
-			return operation, nil
+var objectFlags = []string{desiredFileFlag, observedFileFlag}
+
+// operationRows has a row for each operation.
+var operationRows = map[configv1alpha1.InterpreterOperation]operationRow{
+	configv1alpha1.InterpreterOperationRetain: {objectFlags, false, func(r interpreter.Rules) runFunc {
+		return reviseObject("retained", r.Retain, func(in inputs) *unstructured.Unstructured { return in.observed })
+	}},
+	configv1alpha1.InterpreterOperationInterpretReplica: {objectFlags, true, func(r interpreter.Rules) runFunc {
+		if r.Replicas == nil {
+			return nil
 		}
-	}
-	return operation{}, command.NewUsageError("unknown operation %q: one of %s", name, strings.Join(operationNames(), ", "))
-}
-
-// runners has a row for each operation. A test checks that it is complete.
-var runners = map[configv1alpha1.InterpreterOperation]runner{
-	configv1alpha1.InterpreterOperationRetain: {
-		input: desiredAndObserved, isSupported: func(r interpreter.Rules) bool { return r.Retain != nil },
-		run: func(ctx context.Context, rules interpreter.Rules, in inputs) ([]result, error) {
-			return objectResult("retained")(rules.Retain(ctx, in.desired, in.observed))
-		},
-	},
-	configv1alpha1.InterpreterOperationInterpretReplica: {
-		input: oneObject, isSupported: func(r interpreter.Rules) bool { return r.Replicas != nil },
-		run: func(ctx context.Context, rules interpreter.Rules, in inputs) ([]result, error) {
-			replicas, requirements, err := rules.Replicas(ctx, in.object())
+		return func(ctx context.Context, in inputs) ([]result, error) {
+			replicas, requirements, err := r.Replicas(ctx, in.object())
 			return []result{{"replica", replicas}, {"requires", requirements}}, err
-		},
-	},
-	configv1alpha1.InterpreterOperationInterpretComponent: {
-		input: oneObject, isSupported: func(r interpreter.Rules) bool { return r.Components != nil },
-		run: func(ctx context.Context, rules interpreter.Rules, in inputs) ([]result, error) {
-			components, err := rules.Components(ctx, in.object())
-			return []result{{"components", components}}, err
-		},
-	},
-	configv1alpha1.InterpreterOperationReviseReplica: {
-		input: desiredAndReplicas, isSupported: func(r interpreter.Rules) bool { return r.ReviseReplicas != nil },
-		run: func(ctx context.Context, rules interpreter.Rules, in inputs) ([]result, error) {
-			return objectResult("revised")(rules.ReviseReplicas(ctx, in.desired, in.replicas))
-		},
-	},
-	configv1alpha1.InterpreterOperationInterpretStatus: {
-		input: oneObject, isSupported: func(r interpreter.Rules) bool { return r.ReflectStatus != nil },
-		run: func(ctx context.Context, rules interpreter.Rules, in inputs) ([]result, error) {
-			status, err := rules.ReflectStatus(ctx, in.object())
-			return []result{{"status", status}}, err
-		},
-	},
-	configv1alpha1.InterpreterOperationAggregateStatus: {
-		input: desiredAndStatusFile, isSupported: func(r interpreter.Rules) bool { return r.AggregateStatus != nil },
-		run: func(ctx context.Context, rules interpreter.Rules, in inputs) ([]result, error) {
-			return objectResult("aggregatedStatus")(rules.AggregateStatus(ctx, in.desired, in.items))
-		},
-	},
-	configv1alpha1.InterpreterOperationInterpretHealth: {
-		input: oneObject, isSupported: func(r interpreter.Rules) bool { return r.IsHealthy != nil },
-		run: func(ctx context.Context, rules interpreter.Rules, in inputs) ([]result, error) {
-			healthy, err := rules.IsHealthy(ctx, in.object())
-			return []result{{"healthy", healthy}}, err
-		},
-	},
-	configv1alpha1.InterpreterOperationInterpretDependency: {
-		input: oneObject, isSupported: func(r interpreter.Rules) bool { return r.Dependencies != nil },
-		run: func(ctx context.Context, rules interpreter.Rules, in inputs) ([]result, error) {
-			dependencies, err := rules.Dependencies(ctx, in.object())
-			return []result{{"dependencies", dependencies}}, err
-		},
-	},
+		}
+	}},
+	configv1alpha1.InterpreterOperationInterpretComponent: {objectFlags, true, func(r interpreter.Rules) runFunc {
+		return readObject("components", r.Components)
+	}},
+	configv1alpha1.InterpreterOperationReviseReplica: {[]string{desiredFileFlag, replicasFlag}, false, func(r interpreter.Rules) runFunc {
+		return reviseObject("revised", r.ReviseReplicas, func(in inputs) int64 { return in.replicas })
+	}},
+	configv1alpha1.InterpreterOperationInterpretStatus: {objectFlags, true, func(r interpreter.Rules) runFunc {
+		return readObject("status", r.ReflectStatus)
+	}},
+	configv1alpha1.InterpreterOperationAggregateStatus: {[]string{desiredFileFlag, statusFileFlag}, false, func(r interpreter.Rules) runFunc {
+		return reviseObject("aggregatedStatus", r.AggregateStatus, func(in inputs) []workv1alpha2.AggregatedStatusItem { return in.items })
+	}},
+	configv1alpha1.InterpreterOperationInterpretHealth: {objectFlags, true, func(r interpreter.Rules) runFunc {
+		return readObject("healthy", r.IsHealthy)
+	}},
+	configv1alpha1.InterpreterOperationInterpretDependency: {objectFlags, true, func(r interpreter.Rules) runFunc {
+		return readObject("dependencies", r.Dependencies)
+	}},
 }
 
-// objectResult returns a function that makes the result of an operation that returns an object.
-func objectResult(name string) func(*unstructured.Unstructured, error) ([]result, error) {
-	return func(object *unstructured.Unstructured, err error) ([]result, error) {
+// readObject returns a function that runs a rule whose only argument is an object.
+func readObject[T any](name string, rule func(context.Context, *unstructured.Unstructured) (T, error)) runFunc {
+	if rule == nil {
+		return nil
+	}
+	return func(ctx context.Context, in inputs) ([]result, error) {
+		value, err := rule(ctx, in.object())
+		return []result{{name, value}}, err
+	}
+}
+
+// reviseObject returns a function that runs a rule whose arguments are the desired object and one
+// more value, and which returns the changed object.
+func reviseObject[T any](name string, rule func(context.Context, *unstructured.Unstructured, T) (*unstructured.Unstructured, error), argument func(inputs) T) runFunc {
+	if rule == nil {
+		return nil
+	}
+	return func(ctx context.Context, in inputs) ([]result, error) {
+		object, err := rule(ctx, in.desired, argument(in))
+		if err == nil && object == nil {
+			err = fmt.Errorf("%s: the rule returned no object", name)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if object == nil {
-			return nil, fmt.Errorf("%s: the rule returned no object", name)
-		}
 		return []result{{name, object.Object}}, nil
 	}
+}
+
+// operation is an operation of the interpreter with its row.
+type operation struct {
+	customization.Operation
+	operationRow
+}
+
+func findOperation(name string) (operation, error) {
+	found, isKnown := customization.OperationNamed(configv1alpha1.InterpreterOperation(name))
+	if !isKnown {
+		return operation{}, command.NewUsageError("unknown operation %q: one of %s", name, strings.Join(operationNames(), ", "))
+	}
+	return operation{found, operationRows[found.Name]}, nil
+}
+
+func operationNames() (names []string) {
+	for _, operation := range customization.Operations() {
+		names = append(names, string(operation.Name))
+	}
+	return names
+}
+
+// operationsHelp lists the operations with the flags that each of them needs.
+func operationsHelp() string {
+	var text strings.Builder
+	text.WriteString("The operations and their input:\n")
+	for _, operation := range customization.Operations() {
+		fmt.Fprintf(&text, "  %-20s %s\n", operation.Name, operationRows[operation.Name].describeInput())
+	}
+	return text.String()
+}
+
+// execute runs the operation and prints its results.
+func (o *options) execute(ctx context.Context, names []string) error {
+	operation, err := findOperation(o.operationName)
+	if err != nil {
+		return err
+	}
+	in, err := o.readInputs(ctx, operation)
+	if err != nil {
+		return err
+	}
+	run, err := o.findRule(ctx, operation, in.object().GroupVersionKind(), names)
+	if err != nil {
+		return err
+	}
+	results, err := run(ctx, in)
+	if err != nil {
+		return err
+	}
+	return o.printResults(results)
+}
+
+// findRule returns the function that runs the operation on a kind: with the given customizations, or
+// with the rules of the control plane if none are given.
+func (o *options) findRule(ctx context.Context, operation operation, kind schema.GroupVersionKind, names []string) (runFunc, error) {
+	if len(o.filenames) == 0 && len(names) == 0 {
+		return o.findLiveRule(ctx, operation, kind)
+	}
+	sources, err := o.readCustomizations(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	o.noteUnusedScripts(sources, operation.Operation)
+	if err := checkTargets(sources, kind); err != nil {
+		return nil, err
+	}
+	customized, err := interpreters.NewCustomized(o.interpreterOptions(), customizationsOf(sources))
+	if err != nil {
+		return nil, err
+	}
+	if operation.rule(customized.Rules(kind)) == nil {
+		return nil, fmt.Errorf("rule is not enabled: no given customization has a script for %s of %s; set spec.customizations.%s.luaScript",
+			operation.Name, describeKind(kind), operation.Field)
+	}
+	return operation.rule(interpreter.New(customized).Rules(kind)), nil
+}
+
+// checkTargets returns an error if no customization is for the kind.
+func checkTargets(sources []source, kind schema.GroupVersionKind) error {
+	var targets []string
+	for _, source := range sources {
+		target := customization.TargetOf(source.ResourceInterpreterCustomization)
+		text := describeKind(target)
+		switch {
+		case target == kind:
+			return nil
+		case target.Empty():
+			text = "no kind (spec.target is not set)"
+		}
+		if !slices.Contains(targets, text) {
+			targets = append(targets, text)
+		}
+	}
+	return fmt.Errorf("the object is %s, but the given customizations are for %s", describeKind(kind), strings.Join(targets, ", "))
+}
+
+// findLiveRule returns the function that runs the operation with the rules of the control plane. It
+// prints which source of the control plane has the rule.
+func (o *options) findLiveRule(ctx context.Context, operation operation, kind schema.GroupVersionKind) (runFunc, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("the control plane did not respond within %s", requestTimeout))
+	defer cancel()
+	live, err := o.LoadRules(ctx, o.interpreterOptions())
+	if err != nil {
+		return nil, err
+	}
+	run := operation.rule(live.Rules(kind))
+	if run == nil {
+		return nil, fmt.Errorf("%w: the control plane has no customization, no webhook and no own rule for it", interpreter.NewNotFoundError(operation.Name, kind))
+	}
+	origin := "the default for every kind"
+	for _, source := range live.Sources() {
+		if operation.rule(source.Rules(kind)) != nil {
+			origin = source.Describe(kind, operation.Name)
+			break
+		}
+	}
+	o.Program.Messagef("%s of %s: answered by %s", operation.Name, describeKind(kind), origin)
+	return run, nil
 }

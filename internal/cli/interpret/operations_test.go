@@ -1,6 +1,7 @@
 package interpret
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"testing"
@@ -11,27 +12,17 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
 
-func TestEveryOperationCanRun(t *testing.T) {
-	var got []string
-	for _, operation := range operations() {
-		got = append(got, string(operation.Name))
-	}
-	if want := operationNames(); !reflect.DeepEqual(got, want) {
-		t.Errorf("operations %v, want %v", got, want)
-	}
-	if len(runners) != len(customization.Operations()) {
-		t.Errorf("%d runners for %d operations", len(runners), len(customization.Operations()))
-	}
-	if fields := reflect.TypeFor[interpreter.Rules]().NumField(); fields != len(runners) {
-		t.Errorf("%d runners for %d rules", len(runners), fields)
-	}
-}
-
-func TestNoOperationIsSupportedWithoutRules(t *testing.T) {
-	for _, operation := range operations() {
-		if operation.isSupported(interpreter.Rules{}) {
+func TestEveryOperationHasARow(t *testing.T) {
+	for _, operation := range customization.Operations() {
+		row, found := operationRows[operation.Name]
+		if !found {
+			t.Errorf("%s has no row", operation.Name)
+		} else if row.rule(interpreter.Rules{}) != nil {
 			t.Errorf("%s is supported without a rule", operation.Name)
 		}
+	}
+	if fields := reflect.TypeFor[interpreter.Rules]().NumField(); fields != len(operationRows) {
+		t.Errorf("%d rows for %d rules", len(operationRows), fields)
 	}
 }
 
@@ -48,7 +39,10 @@ func TestResultOfAnOperationThatReturnsAnObject(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			results, err := objectResult("revised")(test.object, test.err)
+			rule := func(context.Context, *unstructured.Unstructured, int64) (*unstructured.Unstructured, error) {
+				return test.object, test.err
+			}
+			results, err := reviseObject("revised", rule, func(in inputs) int64 { return in.replicas })(t.Context(), inputs{})
 			if (err != nil) != test.fails {
 				t.Fatalf("error %v, want an error: %t", err, test.fails)
 			}

@@ -21,9 +21,6 @@ func (o *options) hasOutputFormat() bool {
 // validateOutput returns a usage error if the output format is unknown, or needs an object with a
 // name.
 func (o *options) validateOutput() error {
-	if !o.hasOutputFormat() {
-		return nil
-	}
 	if *o.printFlags.OutputFormat == "name" && !o.edits {
 		return command.NewUsageError("--output name prints the name of the edited customization: use it with --edit")
 	}
@@ -33,20 +30,17 @@ func (o *options) validateOutput() error {
 	return nil
 }
 
-// showsManagedFields reports whether objects are printed with their managed fields.
-func (o *options) showsManagedFields() bool {
-	return o.printFlags.JSONYamlPrintFlags.ShowManagedFields
-}
-
 // printResults prints each result as a YAML document, or all results as one document if an output
 // format is given.
 func (o *options) printResults(results []result) error {
 	fields := map[string]any{}
 	var text strings.Builder
 	for i, result := range results {
-		value := o.printable(result.value)
-		fields[result.name] = value
-		document, err := yaml.Marshal(value)
+		if object, ok := result.value.(map[string]any); ok && !o.printFlags.JSONYamlPrintFlags.ShowManagedFields {
+			unstructured.RemoveNestedField(object, "metadata", "managedFields")
+		}
+		fields[result.name] = result.value
+		document, err := yaml.Marshal(result.value)
 		if err != nil {
 			return fmt.Errorf("encoding %s: %w", result.name, err)
 		}
@@ -59,31 +53,24 @@ func (o *options) printResults(results []result) error {
 	return err
 }
 
-// printable removes the managed fields of an object, unless they are wanted.
-func (o *options) printable(value any) any {
-	fields, isObject := value.(map[string]any)
-	if !isObject || o.showsManagedFields() {
-		return value
-	}
-	if _, found, err := unstructured.NestedFieldNoCopy(fields, "metadata", "managedFields"); err != nil || !found {
-		return value
-	}
-	shown := runtime.DeepCopyJSON(fields)
-	unstructured.RemoveNestedField(shown, "metadata", "managedFields")
-	return shown
-}
-
 // printDocument prints a value in the output format. The value needs no kind.
 func (o *options) printDocument(value any) error {
 	printer, err := o.printFlags.ToPrinter()
 	if err != nil {
-		return command.NewUsageError("--output: %w", err)
+		return err
 	}
+	encoded, err := encodeJSON(value)
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	return printer.PrintObj(&runtime.Unknown{Raw: encoded, ContentType: runtime.ContentTypeJSON}, o.Program.Out)
+}
+
+// encodeJSON encodes a value. Unlike json.Marshal, it keeps the operators of scripts, such as <.
+func encodeJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("encoding the result: %w", err)
-	}
-	return printer.PrintObj(&runtime.Unknown{Raw: bytes.TrimSpace(text.Bytes()), ContentType: runtime.ContentTypeJSON}, o.Program.Out)
+	err := encoder.Encode(value)
+	return bytes.TrimSpace(text.Bytes()), err
 }

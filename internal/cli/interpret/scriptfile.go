@@ -17,24 +17,27 @@ const (
 	ruleMarker       = "---@rule:"
 )
 
-var markers = []string{nameMarker, apiVersionMarker, kindMarker, ruleMarker}
+var headerMarkers = []string{nameMarker, apiVersionMarker, kindMarker}
 
-// editHeader is the beginning of the file in the editor.
-const editHeader = `-- Edit the scripts below. A script is the text after the line with its ---@rule.
+// editHelp is the beginning of the file in the editor.
+const editHelp = `-- Edit the scripts below. A script is the text after the line with its ---@rule.
 -- An operation without a script is not customized. Keep the lines with ---@.
 -- If you save the file without a change, nothing is written.
 `
 
 // scriptFile is the content of the file in the editor.
 type scriptFile struct {
-	name   string
-	target configv1alpha1.CustomizationTarget
-	// scripts has a script for each operation that is customized.
+	// header has the text after each header marker.
+	header map[string]string
+	// scripts has the script of each customized operation.
 	scripts map[configv1alpha1.InterpreterOperation]string
 }
 
 func newScriptFile(from *configv1alpha1.ResourceInterpreterCustomization) scriptFile {
-	file := scriptFile{name: from.Name, target: from.Spec.Target, scripts: map[configv1alpha1.InterpreterOperation]string{}}
+	file := scriptFile{
+		header:  map[string]string{nameMarker: from.Name, apiVersionMarker: from.Spec.Target.APIVersion, kindMarker: from.Spec.Target.Kind},
+		scripts: map[configv1alpha1.InterpreterOperation]string{},
+	}
 	for _, operation := range customization.Operations() {
 		if text := operation.Script(&from.Spec.Customizations); text != "" {
 			file.scripts[operation.Name] = text
@@ -47,7 +50,7 @@ func newScriptFile(from *configv1alpha1.ResourceInterpreterCustomization) script
 func (f scriptFile) checkEditable() error {
 	for operation, text := range f.scripts {
 		for line := range strings.Lines(text) {
-			if markerOf(line) != "" {
+			if marker, _ := cutMarker(line); marker != "" {
 				return fmt.Errorf("the script %s has the line %q, which --edit uses as a marker: edit the customization with another command", operation, strings.TrimSpace(line))
 			}
 		}
@@ -58,8 +61,10 @@ func (f scriptFile) checkEditable() error {
 // format returns the text for the editor.
 func (f scriptFile) format(showsDoc bool) string {
 	var text strings.Builder
-	text.WriteString(formatHeader(nil))
-	fmt.Fprintf(&text, "%s %s\n%s %s\n%s %s\n", nameMarker, f.name, apiVersionMarker, f.target.APIVersion, kindMarker, f.target.Kind)
+	text.WriteString(editHelp + "\n")
+	for _, marker := range headerMarkers {
+		fmt.Fprintf(&text, "%s %s\n", marker, f.header[marker])
+	}
 	for _, operation := range customization.Operations() {
 		fmt.Fprintf(&text, "\n%s %s\n", ruleMarker, operation.Name)
 		if showsDoc {
@@ -72,156 +77,93 @@ func (f scriptFile) format(showsDoc bool) string {
 	return text.String()
 }
 
-// docWidth is the maximum number of characters of a line with a description.
-const docWidth = 100
+// docOf returns the description of an operation as a comment in Lua.
+func docOf(operation customization.Operation) string { return "-- " + operation.Help + "\n" }
 
-// docOf returns the description of an operation as comments in Lua.
-func docOf(operation customization.Operation) string {
-	var text strings.Builder
-	line := "--"
-	for _, word := range strings.Fields(operation.Help) {
-		if len(line)+1+len(word) > docWidth {
-			text.WriteString(line + "\n")
-			line = "--"
-		}
-		line += " " + word
-	}
-	return text.String() + line + "\n"
-}
-
-// withProblem replaces the header of a text that was not accepted, and keeps the rest.
+// withProblem replaces the header of a text that was not accepted with the help and the problem.
 func withProblem(text string, problem error) string {
 	offset := 0
 	for line := range strings.Lines(text) {
-		if trimmed := strings.TrimSpace(line); markerOf(line) != "" || trimmed != "" && !strings.HasPrefix(trimmed, "--") {
+		if marker, _ := cutMarker(line); marker != "" || !isComment(line) {
 			break
 		}
 		offset += len(line)
 	}
-	return formatHeader(problem) + text[offset:]
+	return editHelp + "--\n-- error: " + strings.ReplaceAll(strings.TrimSpace(problem.Error()), "\n", "\n-- error: ") + "\n\n" + text[offset:]
 }
 
-// formatHeader returns the beginning of the file. problem is why the last text was not accepted, or
-// nil.
-func formatHeader(problem error) string {
-	text := editHeader
-	if problem != nil {
-		text += "--\n"
-		for line := range strings.Lines(problem.Error()) {
-			text += "-- error: " + strings.TrimRight(line, "\n") + "\n"
+// isComment reports whether a line outside of the scripts can be ignored.
+func isComment(line string) bool {
+	text := strings.TrimSpace(line)
+	return text == "" || strings.HasPrefix(text, "--")
+}
+
+// cutMarker returns the marker with which a line begins, or "", and the text after the marker.
+func cutMarker(line string) (marker, text string) {
+	for _, marker := range append(headerMarkers, ruleMarker) {
+		if text, found := strings.CutPrefix(line, marker); found {
+			return marker, strings.TrimSpace(text)
 		}
 	}
-	return text + "\n"
+	return "", line
 }
 
-// markerOf returns the marker with which a line begins, or "".
-func markerOf(line string) string {
-	for _, marker := range markers {
-		if strings.HasPrefix(line, marker) {
-			return marker
-		}
-	}
-	return ""
-}
-
-// parseScriptFile parses the text of the editor, with the descriptions of format. The errors
-// quote lines instead of numbers, because the header with the error moves the lines.
+// parseScriptFile parses the text of the editor, with the descriptions of format if hasDoc is true.
+// The errors quote lines instead of numbers, because the header with the error moves the lines.
 func parseScriptFile(text string, hasDoc bool) (scriptFile, error) {
-	parser := scriptParser{hasDoc: hasDoc, file: scriptFile{scripts: map[configv1alpha1.InterpreterOperation]string{}}, seen: map[string]bool{}}
+	file := scriptFile{header: map[string]string{}, scripts: map[configv1alpha1.InterpreterOperation]string{}}
+	var current configv1alpha1.InterpreterOperation
 	for line := range strings.Lines(text) {
-		if err := parser.addLine(line); err != nil {
-			return scriptFile{}, err
+		marker, value := cutMarker(line)
+		operation := configv1alpha1.InterpreterOperation(value)
+		_, hasHeader := file.header[marker]
+		_, hasRule := file.scripts[operation]
+		switch {
+		case marker == "" && current != "":
+			file.scripts[current] += line
+		case marker == "" && !isComment(line):
+			return scriptFile{}, fmt.Errorf("the text %q is before the first %s: move it into a script", strings.TrimSpace(line), ruleMarker)
+		case marker == "":
+		case hasHeader || marker == ruleMarker && hasRule:
+			return scriptFile{}, fmt.Errorf("%s %s occurs twice", marker, value)
+		case marker != ruleMarker:
+			file.header[marker] = value
+		default:
+			if _, isKnown := customization.OperationNamed(operation); !isKnown {
+				return scriptFile{}, fmt.Errorf("%s %s: unknown operation: one of %s", ruleMarker, value, strings.Join(operationNames(), ", "))
+			}
+			file.scripts[operation], current = "", operation
 		}
 	}
-	parser.endScript()
-	for _, marker := range markers[:3] {
-		if !parser.seen[marker] {
+	for _, marker := range headerMarkers {
+		if _, found := file.header[marker]; !found {
 			return scriptFile{}, fmt.Errorf("the line with %s is missing", marker)
 		}
 	}
-	return parser.file, nil
+	file.trimScripts(hasDoc)
+	return file, nil
 }
 
-// scriptParser parses one line after the other.
-type scriptParser struct {
-	hasDoc bool
-	file   scriptFile
-	// seen has the markers, and the operations, that occurred.
-	seen map[string]bool
-	// rule is the operation of the current script. Its Name is empty before the first script.
-	rule   customization.Operation
-	script strings.Builder
-}
-
-func (p *scriptParser) addLine(line string) error {
-	marker := markerOf(line)
-	if marker == "" {
-		return p.addText(line)
+// trimScripts removes descriptions, blank lines around scripts, and empty scripts.
+func (f scriptFile) trimScripts(hasDoc bool) {
+	for _, operation := range customization.Operations() {
+		text := f.scripts[operation.Name]
+		if hasDoc {
+			text = strings.Replace(text, docOf(operation), "", 1)
+		}
+		f.scripts[operation.Name] = strings.Trim(text, "\n")
+		if strings.TrimSpace(text) == "" {
+			delete(f.scripts, operation.Name)
+		}
 	}
-	value := strings.TrimSpace(strings.TrimPrefix(line, marker))
-	key := marker
-	if marker == ruleMarker {
-		key = value
-	}
-	if p.seen[key] {
-		return fmt.Errorf("%s %s occurs twice", marker, value)
-	}
-	p.seen[key] = true
-	switch marker {
-	case nameMarker:
-		p.file.name = value
-	case apiVersionMarker:
-		p.file.target.APIVersion = value
-	case kindMarker:
-		p.file.target.Kind = value
-	default:
-		return p.beginScript(value)
-	}
-	return nil
-}
-
-// addText adds a line of a script. Before the first script, only comments are allowed, because the
-// text would be lost.
-func (p *scriptParser) addText(line string) error {
-	if p.rule.Name != "" {
-		p.script.WriteString(line)
-		return nil
-	}
-	if trimmed := strings.TrimSpace(line); trimmed != "" && !strings.HasPrefix(trimmed, "--") {
-		return fmt.Errorf("the text %q is before the first %s: move it into a script", trimmed, ruleMarker)
-	}
-	return nil
-}
-
-func (p *scriptParser) beginScript(name string) error {
-	p.endScript()
-	operation, found := customization.OperationNamed(configv1alpha1.InterpreterOperation(name))
-	if !found {
-		return fmt.Errorf("%s %s: unknown operation: one of %s", ruleMarker, name, strings.Join(operationNames(), ", "))
-	}
-	p.rule = operation
-	return nil
-}
-
-// endScript stores the current script without its description, and without blank lines around it.
-func (p *scriptParser) endScript() {
-	text := p.script.String()
-	if p.hasDoc {
-		text = strings.Replace(text, docOf(p.rule), "", 1)
-	}
-	text = strings.Trim(text, "\n")
-	if strings.TrimSpace(text) != "" {
-		p.file.scripts[p.rule.Name] = text
-	}
-	p.script.Reset()
 }
 
 // applyTo changes the customization, and returns whether anything differs. A script that differs
 // only in blank lines at its ends stays as it is.
 func (f scriptFile) applyTo(edited *configv1alpha1.ResourceInterpreterCustomization) (changed bool) {
-	if edited.Spec.Target != f.target {
-		edited.Spec.Target, changed = f.target, true
-	}
+	target := configv1alpha1.CustomizationTarget{APIVersion: f.header[apiVersionMarker], Kind: f.header[kindMarker]}
+	changed = edited.Spec.Target != target
+	edited.Spec.Target = target
 	for _, operation := range customization.Operations() {
 		before, after := operation.Script(&edited.Spec.Customizations), f.scripts[operation.Name]
 		if strings.Trim(before, "\n") == after {
@@ -240,10 +182,10 @@ func (f scriptFile) applyTo(edited *configv1alpha1.ResourceInterpreterCustomizat
 // invalid script.
 func (f scriptFile) validate(name string, compile func(string) error) error {
 	var problems []error
-	if f.name != name {
-		problems = append(problems, fmt.Errorf("%s is %q, but the name of a customization cannot be changed: write %q", nameMarker, f.name, name))
+	if found := f.header[nameMarker]; found != name {
+		problems = append(problems, fmt.Errorf("%s is %q, but the name of a customization cannot be changed: write %q", nameMarker, found, name))
 	}
-	if f.target.APIVersion == "" || f.target.Kind == "" {
+	if f.header[apiVersionMarker] == "" || f.header[kindMarker] == "" {
 		problems = append(problems, fmt.Errorf("%s and %s must not be empty", apiVersionMarker, kindMarker))
 	}
 	for _, operation := range customization.Operations() {

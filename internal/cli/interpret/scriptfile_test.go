@@ -45,7 +45,7 @@ func TestScriptFileRoundTrip(t *testing.T) {
 				t.Fatalf("%v in:\n%s", err, saved)
 			}
 			edited := original.DeepCopy()
-			if file.applyTo(edited) || file.name != original.Name {
+			if file.applyTo(edited) || file.header[nameMarker] != original.Name {
 				t.Fatalf("the text changes the customization:\n%s\n%s", saved, cmp.Diff(original, edited))
 			}
 		}

@@ -80,11 +80,11 @@ func TestWriteBack(t *testing.T) {
 			if err := os.WriteFile(path, []byte(test.before), 0o640); err != nil {
 				t.Fatal(err)
 			}
-			file, read, err := (&options{}).openEditedFile(t.Context(), path)
+			original, err := parseEditedFile(path, []byte(test.before))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := file.write(read.ResourceInterpreterCustomization, customizationWith(test.scripts)); err != nil {
+			if err := writeEditedFile(path, []byte(test.before), original, customizationWith(test.scripts)); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(path)
@@ -106,16 +106,17 @@ func TestWriteBack(t *testing.T) {
 
 func TestWriteBackChangesTheTarget(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fleet.yaml")
-	if err := os.WriteFile(path, []byte(fileHead+target+"  customizations: {}\n"), 0o600); err != nil {
+	text := []byte(fileHead + target + "  customizations: {}\n")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file, read, err := (&options{}).openEditedFile(t.Context(), path)
+	original, err := parseEditedFile(path, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edited := read.DeepCopy()
+	edited := original.DeepCopy()
 	edited.Spec.Target = configv1alpha1.CustomizationTarget{APIVersion: "games.example.io/v2", Kind: "Squad"}
-	if err := file.write(read.ResourceInterpreterCustomization, edited); err != nil {
+	if err := writeEditedFile(path, text, original, edited); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(path)
