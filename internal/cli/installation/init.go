@@ -17,7 +17,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install/certificates"
-	"karmada.io/karmada/internal/install/crdarchive"
 	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
@@ -116,7 +115,7 @@ func (o *initOptions) newInstaller(ctx context.Context, program *command.Program
 		return nil, err
 	}
 	if o.crds != "" {
-		if options.CRDs, err = crdarchive.Read(ctx, o.crds); err != nil {
+		if options.CRDs, err = readCRDArchive(ctx, program, o.crds); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package crdarchive
+package installation
 
 import (
 	"archive/tar"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"karmada.io/karmada/api/crds"
+	"karmada.io/karmada/internal/cli/command"
 )
 
 // entry is an entry of an archive.
@@ -79,13 +80,13 @@ func TestArchiveOfARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, source := range []string{file, server.URL + "/crds.tar.gz"} {
-		got, err := Read(t.Context(), source)
+		got, err := readCRDArchive(t.Context(), &command.Program{}, source)
 		if err != nil || len(got) != len(want) || got[0].Name() != want[0].Name() || !bytes.Equal(got[0].YAML, want[0].YAML) {
 			t.Errorf("%s: %d CRDs, want %d: %v", source, len(got), len(want), err)
 		}
 	}
 	for source, text := range map[string]string{server.URL + "/other": "404", filepath.Join(t.TempDir(), "none"): "no such file"} {
-		if _, err := Read(t.Context(), source); err == nil || !strings.Contains(err.Error(), text) {
+		if _, err := readCRDArchive(t.Context(), &command.Program{}, source); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
@@ -110,21 +111,21 @@ func TestInvalidArchives(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Parse(bytes.NewReader(writeArchive(t, test.entries...))); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := parseCRDArchive(writeArchive(t, test.entries...)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
 	}
-	if _, err := Parse(strings.NewReader("text")); err == nil || !strings.Contains(err.Error(), "gzip") {
+	if _, err := parseCRDArchive([]byte("text")); err == nil || !strings.Contains(err.Error(), "gzip") {
 		t.Errorf("a file that is not compressed: %v", err)
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseCRDArchive(f *testing.F) {
 	f.Add(writeArchive(f, releaseEntries(f)[:5]...))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, archive []byte) {
-		definitions, err := Parse(bytes.NewReader(archive))
+		definitions, err := parseCRDArchive(archive)
 		if err == nil && len(definitions) == 0 {
 			t.Error("an archive without CRDs is accepted")
 		}
