@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,33 +16,42 @@ import (
 	"k8s.io/client-go/rest"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const availablePollInterval = 50 * time.Millisecond
 
-// AwaitAPIService waits until the API of an APIService is served and is in the discovery. The name of
-// an APIService is its version and its group. The condition of the APIService alone does not suffice,
-// because an earlier start may have written it.
-func AwaitAPIService(ctx context.Context, karmada *rest.Config, name string, timeout time.Duration) error {
-	versionName, group, _ := strings.Cut(name, ".")
-	version := schema.GroupVersion{Group: group, Version: versionName}
+// APIServiceNames returns the names of the APIServices among objects.
+func APIServiceNames(objects []client.Object) (names []string) {
+	for _, object := range objects {
+		if object.GetObjectKind().GroupVersionKind().Kind == "APIService" {
+			names = append(names, object.GetName())
+		}
+	}
+	return names
+}
+
+// AwaitAPIServices waits until the APIs of APIServices are served and are in the discovery. The
+// condition of an APIService alone does not suffice, because an earlier start may have written it. The
+// timeout applies to each APIService.
+func AwaitAPIServices(ctx context.Context, karmada *rest.Config, timeout time.Duration, names ...string) error {
 	services, err := aggregator.NewForConfig(karmada)
 	if err != nil {
 		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	groups, err := discovery.NewDiscoveryClientForConfig(karmada)
-	if err != nil {
-		return fmt.Errorf("creating a client of the control plane: %w", err)
-	}
-	var lastErr error
-	err = wait.PollUntilContextTimeout(ctx, availablePollInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		if lastErr = checkAvailable(ctx, services, name); lastErr == nil {
-			lastErr = checkDiscovered(ctx, groups, version)
+	for _, name := range names {
+		// The name of an APIService is its version and its group.
+		version, group, _ := strings.Cut(name, ".")
+		var lastErr error
+		err := wait.PollUntilContextTimeout(ctx, availablePollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+			if lastErr = checkAvailable(ctx, services, name); lastErr == nil {
+				lastErr = checkDiscovered(ctx, services.Discovery(), schema.GroupVersion{Group: group, Version: version})
+			}
+			return lastErr == nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for the API group %s: %w", group, errors.Join(err, lastErr))
 		}
-		return lastErr == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for the API group %s: %w", version.Group, errors.Join(err, lastErr))
 	}
 	return nil
 }
@@ -51,7 +61,7 @@ var (
 	errNotDiscovered = errors.New("the API server does not list the resources of the group yet")
 )
 
-// DeleteAPIServices deletes APIServices. The absence of one is no error. The API server reports the
+// DeleteAPIServices deletes APIServices, which need not exist. The API server reports the
 // group of an APIService without a server as unavailable, which stops the deletion of namespaces.
 func DeleteAPIServices(ctx context.Context, karmada *rest.Config, names ...string) error {
 	services, err := aggregator.NewForConfig(karmada)
@@ -69,20 +79,21 @@ func DeleteAPIServices(ctx context.Context, karmada *rest.Config, names ...strin
 
 // checkDiscovered returns an error until two documents list the resources of a version: the
 // document of the version, and the aggregated discovery that most clients use.
-func checkDiscovered(ctx context.Context, client *discovery.DiscoveryClient, version schema.GroupVersion) error {
-	if err := client.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Error(); err != nil {
+func checkDiscovered(ctx context.Context, karmada discovery.DiscoveryInterface, version schema.GroupVersion) error {
+	if err := karmada.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Error(); err != nil {
 		return fmt.Errorf("listing the resources of the group: %w", err)
 	}
-	_, resources, failed, err := client.GroupsAndMaybeResources()
-	switch {
-	case err != nil:
-		return fmt.Errorf("listing all resources: %w", err)
-	case failed[version] != nil:
-		return failed[version]
-	case resources != nil && (resources[version] == nil || len(resources[version].APIResources) == 0):
-		return errNotDiscovered
+	_, lists, err := discovery.ServerGroupsAndResources(karmada)
+	if failed := (*discovery.ErrGroupDiscoveryFailed)(nil); errors.As(err, &failed) {
+		err = failed.Groups[version]
 	}
-	return nil
+	isListed := func(list *metav1.APIResourceList) bool {
+		return list.GroupVersion == version.String() && len(list.APIResources) > 0
+	}
+	if err == nil && !slices.ContainsFunc(lists, isListed) {
+		err = errNotDiscovered
+	}
+	return err
 }
 
 func checkAvailable(ctx context.Context, client aggregator.Interface, name string) error {

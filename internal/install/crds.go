@@ -10,6 +10,7 @@ import (
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -17,6 +18,9 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/api/crds"
 )
 
 const (
@@ -31,10 +35,72 @@ const (
 
 var errNotServed = errors.New("is not served yet")
 
+// Conversion is the webhook that converts resources of several versions.
+type Conversion struct {
+	// URL is the URL of the webhook, including its path.
+	URL string
+	// CABundle verifies the certificate of the webhook, in PEM.
+	CABundle []byte
+}
+
+// ApplyCRDs applies CRDs to the control plane and waits until they are served. nil means the CRDs of
+// this version. It returns the number of CRDs that differed.
+func ApplyCRDs(ctx context.Context, karmada *rest.Config, definitions []crds.CRD, conversion Conversion) (written int, err error) {
+	if definitions == nil {
+		if definitions, err = crds.All(); err != nil {
+			return 0, fmt.Errorf("reading CRDs: %w", err)
+		}
+	}
+	objects, err := customResourceObjects(definitions, conversion)
+	if err != nil {
+		return 0, err
+	}
+	if written, err = Apply(ctx, karmada, objects...); err != nil {
+		return written, err
+	}
+	return written, waitForCRDs(ctx, karmada, objects)
+}
+
+func customResourceObjects(definitions []crds.CRD, conversion Conversion) ([]client.Object, error) {
+	var objects []client.Object
+	for _, crd := range definitions {
+		if crd.Group == crds.Operator {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(crd.YAML, &object.Object); err != nil {
+			return nil, fmt.Errorf("reading CRD %s: %w", crd.Name(), err)
+		}
+		if crd.NeedsConversion() {
+			if err := addConversion(object, conversion); err != nil {
+				return nil, fmt.Errorf("adding conversion to CRD %s: %w", crd.Name(), err)
+			}
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+func addConversion(object *unstructured.Unstructured, conversion Conversion) error {
+	patch, err := crds.ConversionPatch(conversion.URL, conversion.CABundle)
+	if err != nil {
+		return err
+	}
+	var change struct {
+		Spec struct {
+			Conversion map[string]any `json:"conversion"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(patch, &change); err != nil {
+		return err
+	}
+	return unstructured.SetNestedMap(object.Object, change.Spec.Conversion, "spec", "conversion")
+}
+
 func waitForCRDs(ctx context.Context, karmada *rest.Config, objects []client.Object) error {
 	extensions, err := apiextensionsclient.NewForConfig(karmada)
 	if err != nil {
-		return fmt.Errorf("making client of the control plane: %w", err)
+		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	kinds, err := servedKinds(objects)
 	if err != nil {

@@ -1,149 +1,114 @@
-// Package install answers "which objects does a Karmada API server need before the components can
-// work?". It contains the CRDs, namespaces, roles and registration objects as data, and one
-// function that applies them.
+// Package install applies the objects of a Karmada installation, in the host cluster and in the
+// control plane, and waits until Pods, CRDs and aggregated APIs are ready.
 //
 // All objects are applied server-side. A second installation upgrades the objects of an older
 // version, keeps the fields of other managers, and writes no object that is up to date.
 package install
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"karmada.io/karmada/api/crds"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/install/rendering"
 )
 
-// FieldManager is the field manager of an installation.
-const FieldManager = "karmada-install"
+// Names of the programs, which are also the names of the components.
+const (
+	EstimatorProgram   = "karmada-scheduler-estimator"
+	DeschedulerProgram = "karmada-descheduler"
+	SearchProgram      = "karmada-search"
+)
 
-const maxParallelWrites = 8
+// Keys of the Secret with the certificates of a control plane.
+const (
+	CertKey = "karmada.crt"
+	KeyKey  = "karmada.key"
+	CAKey   = "ca.crt"
+)
 
-// Conversion is the webhook that converts resources of several versions.
-type Conversion struct {
-	// URL is the URL of the webhook, including its path.
-	URL string
-	// CABundle verifies the certificate of the webhook, in PEM.
-	CABundle []byte
+// Names of clusters in messages.
+const (
+	HostName    = "the host cluster"
+	KarmadaName = "the control plane"
+)
+
+// ConfigSecret returns the name of the Secret with the kubeconfig of a component for the control
+// plane.
+func ConfigSecret(component string) string { return component + "-config" }
+
+// NewSecret returns a Secret with data.
+func NewSecret(namespace, name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Type: corev1.SecretTypeOpaque, Data: data,
+	}
 }
 
-// ApplyCRDs applies CRDs to the control plane and waits until they are served. nil means the CRDs of
-// this version. It returns the number of CRDs that differed.
-func ApplyCRDs(ctx context.Context, karmada *rest.Config, definitions []crds.CRD, conversion Conversion) (written int, err error) {
-	if definitions == nil {
-		if definitions, err = crds.All(); err != nil {
-			return 0, fmt.Errorf("reading CRDs: %w", err)
-		}
+// NewNamespace returns a namespace.
+func NewNamespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// EstimatorAddress returns the Service of the control plane with the address of the estimator of a
+// cluster, from which the scheduler reads the address.
+func EstimatorAddress(cluster, host string, port int) *corev1.Service {
+	return &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Name: clusterv1alpha1.EstimatorPrefix + cluster},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: host, Ports: []corev1.ServicePort{{
+			Name: "server", Protocol: corev1.ProtocolTCP, Port: clusterv1alpha1.EstimatorPort, TargetPort: intstr.FromInt(port),
+		}}},
 	}
-	objects, err := customResourceObjects(definitions, conversion)
+}
+
+// Describe returns the kind, the namespace and the name of an object for messages.
+func Describe(object client.Object) string {
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	if object.GetNamespace() == "" {
+		return kind + " " + object.GetName()
+	}
+	return kind + " " + object.GetNamespace() + "/" + object.GetName()
+}
+
+// ControlPlaneObjects returns the objects that a control plane needs besides the CRDs, in two
+// groups: the namespaces, and all other objects, which can be in these namespaces.
+func ControlPlaneObjects(installation rendering.Installation, controlPlane rendering.ControlPlane) (namespaces, others []client.Object, err error) {
+	objects, err := installation.ControlPlane(controlPlane)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	if written, err = Apply(ctx, karmada, objects...); err != nil {
-		return written, err
-	}
-	return written, waitForCRDs(ctx, karmada, objects)
-}
-
-func customResourceObjects(definitions []crds.CRD, conversion Conversion) ([]client.Object, error) {
-	var objects []client.Object
-	for _, crd := range definitions {
-		if crd.Group == crds.Operator {
+	for _, object := range objects {
+		if object.GetKind() == "Namespace" {
+			namespaces = append(namespaces, object)
 			continue
 		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(crd.YAML, &object.Object); err != nil {
-			return nil, fmt.Errorf("reading CRD %s: %w", crd.Name(), err)
+		others = append(others, object)
+	}
+	return namespaces, others, nil
+}
+
+// ServerObjects returns the objects of the control plane that register one aggregated API server: its
+// Service and its APIServices. ca is the certificate authority of the server in PEM.
+func ServerObjects(installation rendering.Installation, server string, address rendering.Address, ca []byte) ([]client.Object, error) {
+	objects, err := installation.ControlPlane(rendering.ControlPlane{CA: ca, APIServers: map[string]rendering.Address{server: address}})
+	if err != nil {
+		return nil, err
+	}
+	var registered []client.Object
+	for _, object := range objects {
+		service, _, _ := unstructured.NestedString(object.Object, "spec", "service", "name")
+		if object.GetKind() == "Service" && object.GetName() == server || object.GetKind() == "APIService" && service == server {
+			registered = append(registered, object)
 		}
-		if crd.NeedsConversion() {
-			if err := addConversion(object, conversion); err != nil {
-				return nil, fmt.Errorf("adding conversion to CRD %s: %w", crd.Name(), err)
-			}
-		}
-		objects = append(objects, object)
 	}
-	return objects, nil
-}
-
-func addConversion(object *unstructured.Unstructured, conversion Conversion) error {
-	patch, err := crds.ConversionPatch(conversion.URL, conversion.CABundle)
-	if err != nil {
-		return err
+	if len(registered) == 0 {
+		return nil, fmt.Errorf("%q is no aggregated API server of the chart", server)
 	}
-	var change struct {
-		Spec struct {
-			Conversion map[string]any `json:"conversion"`
-		} `json:"spec"`
-	}
-	if err := yaml.Unmarshal(patch, &change); err != nil {
-		return err
-	}
-	return unstructured.SetNestedMap(object.Object, change.Spec.Conversion, "spec", "conversion")
-}
-
-// Apply applies several objects in parallel with server-side apply, and joins the errors. It returns
-// the number of objects that differed.
-func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) (written int, err error) {
-	karmadaClient, err := client.New(karmada, client.Options{Scheme: runtime.NewScheme()})
-	if err != nil {
-		return 0, fmt.Errorf("making client of the control plane: %w", err)
-	}
-	errs := make([]error, len(objects))
-	var changes atomic.Int64
-	var writers errgroup.Group
-	writers.SetLimit(maxParallelWrites)
-	for i, object := range objects {
-		writers.Go(func() error {
-			changed, err := apply(ctx, karmadaClient, object)
-			if changed {
-				changes.Add(1)
-			}
-			errs[i] = err
-			return nil
-		})
-	}
-	_ = writers.Wait()
-	return int(changes.Load()), errors.Join(errs...)
-}
-
-// apply applies one object and reports whether it differed.
-func apply(ctx context.Context, karmadaClient client.Client, object client.Object) (changed bool, err error) {
-	content, err := encode(object)
-	if err != nil {
-		return false, err
-	}
-	existing := &metav1.PartialObjectMetadata{}
-	existing.SetGroupVersionKind(content.GroupVersionKind())
-	err = karmadaClient.Get(ctx, client.ObjectKeyFromObject(content), existing)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading %s %s: %w", content.GetKind(), client.ObjectKeyFromObject(content), err)
-	}
-	configuration := client.ApplyConfigurationFromUnstructured(content)
-	if err := karmadaClient.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
-		return false, fmt.Errorf("applying %s %s: %w", content.GetKind(), client.ObjectKeyFromObject(content), err)
-	}
-	// The API server does not store an object without a difference, so its version stays the same.
-	return content.GetResourceVersion() != existing.ResourceVersion, nil
-}
-
-// encode returns an object without the fields that the API server sets, because server-side apply
-// owns every field in the request.
-func encode(object client.Object) (*unstructured.Unstructured, error) {
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %T %q: %w", object, object.GetName(), err)
-	}
-	content := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(raw)}
-	unstructured.RemoveNestedField(content.Object, "status")
-	unstructured.RemoveNestedField(content.Object, "metadata", "creationTimestamp")
-	return content, nil
+	return registered, nil
 }

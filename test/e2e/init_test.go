@@ -23,7 +23,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 // initTimeout limits one step with a control plane in a member.
@@ -204,23 +204,23 @@ func (h *hostedPlane) checkAddons(t *testing.T) {
 		// The commands find the control plane in the host.
 		return h.karmadactl(t.Context(), append([]string{"addons"}, args...)...)
 	}
-	enabled := addons("enable", hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram, "-C", h.namespace, "--member-kubeconfig", shared.membersConfig(), "--member-context", member2)
+	enabled := addons("enable", install.DeschedulerProgram, install.EstimatorProgram, install.SearchProgram, "-C", h.namespace, "--member-kubeconfig", shared.membersConfig(), "--member-context", member2)
 	enabled.mustSucceed(t)
 	listed := addons("list", "-C", h.namespace)
 	listed.mustSucceed(t)
-	for _, name := range []string{hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram} {
+	for _, name := range []string{install.DeschedulerProgram, install.EstimatorProgram, install.SearchProgram} {
 		if !containsAll(lineWith(listed.stdout, name), []string{"enabled"}) {
 			t.Errorf("%s is not enabled:\n%s", name, listed.stdout)
 		}
 	}
-	again := addons("enable", hosted.SearchProgram)
+	again := addons("enable", install.SearchProgram)
 	again.mustSucceed(t)
 	checkOutput(t, again, "addon karmada-search unchanged\n")
 	h.checkSearch(t)
-	addons("disable", "--force", hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram, "-C", h.namespace).mustSucceed(t)
+	addons("disable", "--force", install.DeschedulerProgram, install.EstimatorProgram, install.SearchProgram, "-C", h.namespace).mustSucceed(t)
 	listed = addons("list")
-	if !containsAll(lineWith(listed.stdout, hosted.SearchProgram), []string{"disabled"}) {
-		t.Errorf("%s is not disabled:\n%s", hosted.SearchProgram, listed.stdout)
+	if !containsAll(lineWith(listed.stdout, install.SearchProgram), []string{"disabled"}) {
+		t.Errorf("%s is not disabled:\n%s", install.SearchProgram, listed.stdout)
 	}
 }
 
@@ -261,7 +261,7 @@ func lineWith(text, part string) string {
 // available again.
 func (h *hostedPlane) deleteEachPod(t *testing.T) {
 	t.Helper()
-	pods, err := hosted.ListPods(t.Context(), h.host, h.namespace, nil)
+	pods, err := install.ListPods(t.Context(), h.host, h.namespace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func (h *hostedPlane) deleteEachPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range deployments.Items {
-		if err := hosted.AwaitReady(t.Context(), h.host, &deployments.Items[i], initTimeout); err != nil {
+		if err := install.AwaitReady(t.Context(), h.host, &deployments.Items[i], initTimeout); err != nil {
 			t.Error(err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 // pulled is the name under which the host registers in pull mode.
@@ -14,7 +14,7 @@ const pulled = "pulled"
 
 // checkAddons installs the estimator of the member and the descheduler.
 func (j *journey) checkAddons(ctx context.Context) error {
-	_, err := j.atHost(ctx, "addons", "enable", hosted.DeschedulerProgram, hosted.EstimatorProgram, "--karmada-kubeconfig", j.karmadaConfig(),
+	_, err := j.atHost(ctx, "addons", "enable", install.DeschedulerProgram, install.EstimatorProgram, "--karmada-kubeconfig", j.karmadaConfig(),
 		"-C", member, "--member-kubeconfig", j.kubeconfig("admin"))
 	if err != nil {
 		return err

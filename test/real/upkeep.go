@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 // deletePods deletes the Pods of one component after the other, and waits until new Pods are Ready.
@@ -39,7 +39,7 @@ func (j *journey) deletePods(ctx context.Context) error {
 }
 
 func (j *journey) replacePods(ctx context.Context, component client.Object) error {
-	pods, err := hosted.ListPods(ctx, j.host, namespace, selectorOf(component))
+	pods, err := install.ListPods(ctx, j.host, namespace, selectorOf(component))
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func (j *journey) replacePods(ctx context.Context, component client.Object) erro
 // Pods: an API server ends only after 30 seconds if clients watch aggregated APIs through it.
 func (j *journey) awaitReplaced(ctx context.Context, component client.Object, deleted []corev1.Pod) error {
 	return j.servers.await(ctx, "new Pods of "+component.GetName()+" are Ready", stepTimeout, func(ctx context.Context) error {
-		pods, err := hosted.ListPods(ctx, j.host, namespace, selectorOf(component))
+		pods, err := install.ListPods(ctx, j.host, namespace, selectorOf(component))
 		if err != nil {
 			return err
 		}
 		ready := 0
 		for i := range pods {
 			isDeleted := slices.ContainsFunc(deleted, func(pod corev1.Pod) bool { return pod.UID == pods[i].UID })
-			if !isDeleted && hosted.IsPodReady(&pods[i]) {
+			if !isDeleted && install.IsPodReady(&pods[i]) {
 				ready++
 			}
 		}
@@ -109,7 +109,7 @@ func (j *journey) awaitComponents(ctx context.Context) error {
 		return err
 	}
 	for _, component := range components {
-		if err := hosted.AwaitReady(ctx, j.host, component, stepTimeout); err != nil {
+		if err := install.AwaitReady(ctx, j.host, component, stepTimeout); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,8 @@
-// Package addons answers: how does a user install and remove the optional components of a control
-// plane? An addon is one of these components.
+// Package addons installs, removes and lists the optional components of a control plane. An addon is
+// one of these components.
 //
-// The components run in a host cluster. The objects of each component are rendered and applied by
-// internal/install/hosted. Invariant: a command changes only objects that it installed.
+// The components run in a host cluster. Package rendering renders their objects, and package install
+// applies them. Invariant: a command changes only objects that it installed.
 package addons
 
 import (
@@ -16,7 +16,7 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/domain/spelling"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 // metricsAdapter is the name of the addon that this version does not have.
@@ -42,10 +42,10 @@ type addon struct {
 func addons() []addon {
 	named := func(name string) func(*session) string { return func(*session) string { return name } }
 	return []addon{
-		{name: hosted.DeschedulerProgram, enable: enableDescheduler, disable: disableDescheduler, deployment: named(hosted.DeschedulerProgram)},
+		{name: install.DeschedulerProgram, enable: enableDescheduler, disable: disableDescheduler, deployment: named(install.DeschedulerProgram)},
 		{name: metricsAdapter, deployment: named(metricsAdapter), apiServices: []string{"v1beta1.metrics.k8s.io", "v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"}},
-		{name: hosted.EstimatorProgram, enable: enableEstimator, disable: disableEstimator, deployment: estimatorDeployment},
-		{name: hosted.SearchProgram, enable: enableSearch, disable: disableSearch, deployment: named(hosted.SearchProgram), apiServices: []string{"v1alpha1." + searchv1alpha1.GroupName}},
+		{name: install.EstimatorProgram, enable: enableEstimator, disable: disableEstimator, deployment: estimatorDeployment},
+		{name: install.SearchProgram, enable: enableSearch, disable: disableSearch, deployment: named(install.SearchProgram), apiServices: []string{"v1alpha1." + searchv1alpha1.GroupName}},
 	}
 }
 
@@ -91,8 +91,8 @@ func selectAddons(args []string, cluster string, skipf func(format string, args 
 			return nil, unknownAddonError(name)
 		}
 	}
-	if cluster != "" && !isAll && !slices.Contains(args, hosted.EstimatorProgram) {
-		return nil, command.NewUsageError("--cluster %s: only %s serves one cluster; add it, or omit the flag", cluster, hosted.EstimatorProgram)
+	if cluster != "" && !isAll && !slices.Contains(args, install.EstimatorProgram) {
+		return nil, command.NewUsageError("--cluster %s: only %s serves one cluster; add it, or omit the flag", cluster, install.EstimatorProgram)
 	}
 	var selected []addon
 	for _, row := range addons() {
@@ -103,7 +103,7 @@ func selectAddons(args []string, cluster string, skipf func(format string, args 
 			return nil, fmt.Errorf("this version does not have the addon %s yet: omit it", row.name)
 		case row.enable == nil:
 			skipf("%s is skipped: this version does not have it yet", row.name)
-		case row.name == hosted.EstimatorProgram && cluster == "" && !isNamed:
+		case row.name == install.EstimatorProgram && cluster == "" && !isNamed:
 			skipf("%s is skipped: it needs --cluster", row.name)
 		default:
 			selected = append(selected, row)

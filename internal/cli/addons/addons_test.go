@@ -23,7 +23,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/version"
 )
 
@@ -36,15 +36,15 @@ func TestSelectAddons(t *testing.T) {
 		wantErr string
 		isUsage bool
 	}{
-		"names in any order are sorted":        {args: []string{hosted.EstimatorProgram, hosted.DeschedulerProgram}, cluster: "east", want: []string{hosted.DeschedulerProgram, hosted.EstimatorProgram}},
-		"all without a cluster":                {args: []string{"all"}, want: []string{hosted.DeschedulerProgram, hosted.SearchProgram}, skipped: 2},
-		"all with a cluster":                   {args: []string{"all"}, cluster: "east", want: []string{hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram}, skipped: 1},
-		"a repeated name counts once":          {args: []string{hosted.DeschedulerProgram, hosted.DeschedulerProgram}, want: []string{hosted.DeschedulerProgram}},
+		"names in any order are sorted":        {args: []string{install.EstimatorProgram, install.DeschedulerProgram}, cluster: "east", want: []string{install.DeschedulerProgram, install.EstimatorProgram}},
+		"all without a cluster":                {args: []string{"all"}, want: []string{install.DeschedulerProgram, install.SearchProgram}, skipped: 2},
+		"all with a cluster":                   {args: []string{"all"}, cluster: "east", want: []string{install.DeschedulerProgram, install.EstimatorProgram, install.SearchProgram}, skipped: 1},
+		"a repeated name counts once":          {args: []string{install.DeschedulerProgram, install.DeschedulerProgram}, want: []string{install.DeschedulerProgram}},
 		"a misspelled name":                    {args: []string{"karmada-deschedular"}, wantErr: "did you mean karmada-descheduler?", isUsage: true},
 		"an unknown name":                      {args: []string{"istio"}, wantErr: `there is no addon "istio": use karmada-descheduler, `, isUsage: true},
 		"no name":                              {wantErr: "the name of the addon is missing", isUsage: true},
 		"an addon that this version lacks":     {args: []string{metricsAdapter}, wantErr: "this version does not have the addon karmada-metrics-adapter yet"},
-		"a cluster for an addon that has none": {args: []string{hosted.DeschedulerProgram}, cluster: "east", wantErr: "--cluster east: only karmada-scheduler-estimator", isUsage: true},
+		"a cluster for an addon that has none": {args: []string{install.DeschedulerProgram}, cluster: "east", wantErr: "--cluster east: only karmada-scheduler-estimator", isUsage: true},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestImages(t *testing.T) {
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
 			s, _ := newTestSession(nil, nil)
-			objects, err := s.renderEstimator(t.Context(), parseEnable(t, test.args...).componentValues(hosted.EstimatorProgram), []byte("{}"))
+			objects, err := s.renderEstimator(t.Context(), parseEnable(t, test.args...).componentValues(install.EstimatorProgram), []byte("{}"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func TestValidateEnable(t *testing.T) {
 		"an image in lower case":              {[]string{"--karmada-scheduler-estimator-image=UPPER/x"}, "east", `--karmada-scheduler-estimator-image "UPPER/x": it must be the name of an image`},
 		"at least one replica":                {[]string{"--karmada-estimator-replicas=0"}, "east", "it must be at least 1"},
 	}
-	estimator, err := selectAddons([]string{hosted.EstimatorProgram}, "", func(string, ...any) {})
+	estimator, err := selectAddons([]string{install.EstimatorProgram}, "", func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,8 +183,8 @@ func newTestSession(host, karmada []client.Object) (s *session, messages *string
 }
 
 func certificateSecret(installedBy string) *corev1.Secret {
-	secret := hosted.NewSecret("karmada-system", clusterv1alpha1.CertificateSecret, map[string][]byte{
-		hosted.CertKey: []byte("cert"), hosted.KeyKey: []byte("key"), hosted.CAKey: []byte("ca"), "ca.key": []byte("never copied"),
+	secret := install.NewSecret("karmada-system", clusterv1alpha1.CertificateSecret, map[string][]byte{
+		install.CertKey: []byte("cert"), install.KeyKey: []byte("key"), install.CAKey: []byte("ca"), "ca.key": []byte("never copied"),
 	})
 	secret.Labels = map[string]string{clusterv1alpha1.InstalledByLabel: installedBy}
 	return secret
@@ -198,11 +198,11 @@ func TestCertificates(t *testing.T) {
 	}{
 		"a host with certificates needs no others":      {host: []client.Object{certificateSecret("")}, karmada: []client.Object{certificateSecret("karmada-up")}},
 		"certificates of the control plane are copied":  {karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Namespace karmada-system", "Secret karmada-system/karmada-cert"}},
-		"an existing namespace is not written":          {host: []client.Object{hosted.NewNamespace("karmada-system")}, karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Secret karmada-system/karmada-cert"}},
-		"a copy is renewed":                             {host: []client.Object{hosted.NewNamespace("karmada-system"), certificateSecret(installerName)}, karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Secret karmada-system/karmada-cert"}},
+		"an existing namespace is not written":          {host: []client.Object{install.NewNamespace("karmada-system")}, karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Secret karmada-system/karmada-cert"}},
+		"a copy is renewed":                             {host: []client.Object{install.NewNamespace("karmada-system"), certificateSecret(installerName)}, karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Secret karmada-system/karmada-cert"}},
 		"a copy stays without its source":               {host: []client.Object{certificateSecret(installerName)}},
 		"neither cluster has the certificates":          {wantErr: "install the control plane there first (karmadactl init)"},
-		"the authority's key of a source is not copied": {host: []client.Object{hosted.NewNamespace("karmada-system")}, karmada: []client.Object{certificateSecret("")}, want: []string{"Secret karmada-system/karmada-cert"}},
+		"the authority's key of a source is not copied": {host: []client.Object{install.NewNamespace("karmada-system")}, karmada: []client.Object{certificateSecret("")}, want: []string{"Secret karmada-system/karmada-cert"}},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestCertificates(t *testing.T) {
 			}
 			var got []string
 			for _, object := range objects {
-				got = append(got, hosted.Describe(object))
+				got = append(got, install.Describe(object))
 				if secret, ok := object.(*corev1.Secret); ok && len(secret.Data) != 3 {
 					t.Errorf("the copy has the keys %v", secret.Data)
 				}
@@ -265,7 +265,9 @@ func TestLateEstimatorIsReported(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
-	ready := appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	ready := appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
+	}}
 	deployment := func(status appsv1.DeploymentStatus) []client.Object {
 		return []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-scheduler-estimator-east"}, Status: status}}
 	}
@@ -279,7 +281,7 @@ func TestStates(t *testing.T) {
 		"no Deployment":                 {"east", nil, stateDisabled},
 		"no cluster":                    {"", deployment(ready), stateUnknown},
 	}
-	row := addon{name: hosted.EstimatorProgram, deployment: estimatorDeployment}
+	row := addon{name: install.EstimatorProgram, deployment: estimatorDeployment}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
 			s, _ := newTestSession(test.host, nil)

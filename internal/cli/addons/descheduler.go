@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 // errorNoSecret is the error for a Secret that an installation of a control plane creates.
@@ -34,7 +36,7 @@ func readSecret(ctx context.Context, cluster client.Client, clusterName, namespa
 // readInstallation returns the Secret with the certificates of the control plane. It returns an error
 // if this Secret or the Secret with the kubeconfig of a component does not exist.
 func (s *session) readInstallation(ctx context.Context, component string) (certificates *corev1.Secret, err error) {
-	for _, name := range []string{hosted.ConfigSecret(component), clusterv1alpha1.CertificateSecret} {
+	for _, name := range []string{install.ConfigSecret(component), clusterv1alpha1.CertificateSecret} {
 		secret, err := readSecret(ctx, s.host, hostName, s.namespace, name)
 		if err != nil {
 			return nil, err
@@ -51,17 +53,17 @@ func (s *session) readInstallation(ctx context.Context, component string) (certi
 const deschedulerKey = "descheduler"
 
 func enableDescheduler(ctx context.Context, s *session, o *enableOptions) (written int, err error) {
-	if _, err := s.readInstallation(ctx, hosted.DeschedulerProgram); err != nil {
+	if _, err := s.readInstallation(ctx, install.DeschedulerProgram); err != nil {
 		return 0, err
 	}
-	objects, err := s.renderAddon(ctx, deschedulerKey, o.componentValues(hosted.DeschedulerProgram))
+	objects, err := s.renderAddon(ctx, deschedulerKey, o.componentValues(install.DeschedulerProgram))
 	if err != nil {
 		return 0, err
 	}
 	if written, err = s.hostApplier().Apply(ctx, objects...); err != nil {
 		return written, err
 	}
-	return written, s.awaitReady(ctx, hosted.DeschedulerProgram, o.podTimeoutDuration())
+	return written, s.awaitReady(ctx, install.DeschedulerProgram, o.podTimeoutDuration())
 }
 
 func disableDescheduler(ctx context.Context, s *session) error {
@@ -74,9 +76,6 @@ func disableDescheduler(ctx context.Context, s *session) error {
 
 // awaitReady waits for the Pods of a Deployment of the host.
 func (s *session) awaitReady(ctx context.Context, deployment string, timeout time.Duration) error {
-	workload, err := hosted.NewWorkload("Deployment", client.ObjectKey{Namespace: s.namespace, Name: deployment})
-	if err != nil {
-		return err
-	}
-	return hosted.AwaitReady(ctx, s.host, workload, timeout)
+	workload := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deployment}}
+	return install.AwaitReady(ctx, s.host, workload, timeout)
 }

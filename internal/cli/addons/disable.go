@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 func newDisable(program *command.Program) *cobra.Command {
@@ -59,7 +59,7 @@ karmada-scheduler-estimator serves one member: run the command once for each mem
 
 func (s *session) validateDisable(selected []addon) error {
 	for _, row := range selected {
-		if row.name == hosted.EstimatorProgram && s.cluster == "" {
+		if row.name == install.EstimatorProgram && s.cluster == "" {
 			return command.NewUsageError("%s serves one member: set its name with --cluster", row.name)
 		}
 	}
@@ -70,7 +70,7 @@ func (s *session) disableQuestion(selected []addon) string {
 	var list []string
 	for _, row := range selected {
 		name := row.name
-		if name == hosted.EstimatorProgram {
+		if name == install.EstimatorProgram {
 			name += " of cluster " + s.cluster
 		}
 		list = append(list, name)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/version"
 )
@@ -106,10 +106,10 @@ func (o *enableOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	flags.IntVar(&o.apiServiceTimeout, "apiservice-timeout", defaultAPIServiceTimeout, "seconds to wait for the APIServices of an addon in the control plane")
 	flags.StringVar(&o.registry, "private-image-registry", "", "registry of the image of Karmada, which contains all programs")
 	for _, row := range []struct{ addon, prefix, priority string }{
-		{hosted.DeschedulerProgram, hosted.DeschedulerProgram, "descheduler"},
+		{install.DeschedulerProgram, install.DeschedulerProgram, "descheduler"},
 		{metricsAdapter, metricsAdapter, "metrics-adapter"},
-		{hosted.EstimatorProgram, "karmada-estimator", "estimator"},
-		{hosted.SearchProgram, hosted.SearchProgram, "search"},
+		{install.EstimatorProgram, "karmada-estimator", "estimator"},
+		{install.SearchProgram, install.SearchProgram, "search"},
 	} {
 		a := &addonOptions{}
 		o.addons[row.addon] = a
@@ -140,7 +140,7 @@ func (o *enableOptions) validate(s *session, selected []addon) error {
 		if replicas := o.addons[row.name].replicas; replicas < 1 {
 			return command.NewUsageError("the number of replicas of %s is %d: it must be at least 1; use the command disable to remove the addon", row.name, replicas)
 		}
-		if row.name != hosted.EstimatorProgram {
+		if row.name != install.EstimatorProgram {
 			continue
 		}
 		if s.cluster == "" {

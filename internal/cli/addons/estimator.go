@@ -17,7 +17,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 )
@@ -47,7 +47,7 @@ func enableEstimator(ctx context.Context, s *session, o *enableOptions) (written
 	if err := s.checkKarmada(ctx); err != nil {
 		return 0, err
 	}
-	objects, err := s.renderEstimator(ctx, o.componentValues(hosted.EstimatorProgram), kubeconfig)
+	objects, err := s.renderEstimator(ctx, o.componentValues(install.EstimatorProgram), kubeconfig)
 	if err != nil {
 		return 0, err
 	}
@@ -62,7 +62,7 @@ func enableEstimator(ctx context.Context, s *session, o *enableOptions) (written
 	if err != nil {
 		return written, err
 	}
-	changed, err := s.karmadaApplier().Apply(ctx, hosted.EstimatorAddress(s.cluster, address, clusterv1alpha1.EstimatorPort))
+	changed, err := s.karmadaApplier().Apply(ctx, install.EstimatorAddress(s.cluster, address, clusterv1alpha1.EstimatorPort))
 	return written + changed, err
 }
 
@@ -79,8 +79,8 @@ func (s *session) checkKarmada(ctx context.Context) error {
 	if err := s.connectKarmada(ctx); err != nil {
 		return err
 	}
-	err := s.karmadaApplier().CheckOwner(ctx, hosted.EstimatorAddress(s.cluster, "", 0))
-	if foreign := (*hosted.ForeignError)(nil); errors.As(err, &foreign) {
+	err := s.karmadaApplier().CheckOwner(ctx, install.EstimatorAddress(s.cluster, "", 0))
+	if foreign := (*install.ForeignError)(nil); errors.As(err, &foreign) {
 		return fmt.Errorf("cluster %s already has an estimator: %w", s.cluster, err)
 	}
 	if err != nil {
@@ -121,13 +121,13 @@ func (s *session) certificates(ctx context.Context) ([]client.Object, error) {
 		return nil, nil
 	}
 	data := map[string][]byte{}
-	for _, key := range []string{hosted.CertKey, hosted.KeyKey, hosted.CAKey} {
+	for _, key := range []string{install.CertKey, install.KeyKey, install.CAKey} {
 		data[key] = source.Data[key]
 	}
-	objects := []client.Object{hosted.NewSecret(s.namespace, name, data)}
+	objects := []client.Object{install.NewSecret(s.namespace, name, data)}
 	err = s.host.Get(ctx, client.ObjectKey{Name: s.namespace}, &corev1.Namespace{})
 	if apierrors.IsNotFound(err) {
-		return append([]client.Object{hosted.NewNamespace(s.namespace)}, objects...), nil
+		return append([]client.Object{install.NewNamespace(s.namespace)}, objects...), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading namespace %s of %s: %w", s.namespace, hostName, err)
@@ -153,7 +153,7 @@ func (s *session) awaitAddress(ctx context.Context, o *enableOptions) (string, e
 	name := estimatorDeployment(s)
 	err = s.awaitReady(ctx, name, o.podTimeoutDuration())
 	if !isSimulated || installation != nil {
-		if late := (*hosted.NotReadyError)(nil); errors.As(err, &late) {
+		if late := (*install.NotReadyError)(nil); errors.As(err, &late) {
 			s.program.Messagef("%s %v", s.program.Style.Warn("warning:"), err)
 			err = nil
 		}
@@ -162,7 +162,7 @@ func (s *session) awaitAddress(ctx context.Context, o *enableOptions) (string, e
 	if err != nil {
 		return "", err
 	}
-	pods, err := hosted.ListPods(ctx, s.host, s.namespace, map[string]string{"app": name})
+	pods, err := install.ListPods(ctx, s.host, s.namespace, map[string]string{"app": name})
 	if err != nil {
 		return "", err
 	}
@@ -189,7 +189,7 @@ func disableEstimator(ctx context.Context, s *session) error {
 		return err
 	}
 	// The address is deleted first, so that the scheduler does not call an estimator that ends.
-	if err := s.karmadaApplier().Delete(ctx, hosted.EstimatorAddress(s.cluster, "", 0)); err != nil {
+	if err := s.karmadaApplier().Delete(ctx, install.EstimatorAddress(s.cluster, "", 0)); err != nil {
 		return err
 	}
 	// Only the names of the objects are used, so any kubeconfig will do.
@@ -218,5 +218,5 @@ func (s *session) deleteCertificates(ctx context.Context) error {
 	if len(deployments.Items) > 0 {
 		return nil
 	}
-	return s.hostApplier().Delete(ctx, hosted.NewSecret(s.namespace, clusterv1alpha1.CertificateSecret, nil))
+	return s.hostApplier().Delete(ctx, install.NewSecret(s.namespace, clusterv1alpha1.CertificateSecret, nil))
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 // The states of an addon.
@@ -64,14 +64,15 @@ func (s *session) state(ctx context.Context, row addon) (string, error) {
 	if name == "" {
 		return stateUnknown, nil
 	}
-	deployment := &appsv1.Deployment{}
+	deployment := &unstructured.Unstructured{}
+	deployment.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	err := s.host.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, deployment)
 	switch {
 	case apierrors.IsNotFound(err):
 		return stateDisabled, nil
 	case err != nil:
 		return stateUnknown, fmt.Errorf("reading Deployment %s/%s of %s: %w", s.namespace, name, hostName, err)
-	case !hosted.IsRolledOut(deployment):
+	case !install.IsReady(deployment):
 		return stateUnhealthy, nil
 	case len(row.apiServices) == 0:
 		return stateEnabled, nil

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/version"
@@ -43,7 +43,7 @@ func (s *session) renderAddonWith(ctx context.Context, key string, given, others
 	}
 	var objects, workloads []client.Object
 	for _, object := range rendered {
-		if hosted.IsWorkload(object) {
+		if install.IsWorkload(object) {
 			workloads = append(workloads, object)
 			continue
 		}

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/install/hosted"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
@@ -25,14 +24,14 @@ const (
 )
 
 func enableSearch(ctx context.Context, s *session, o *enableOptions) (written int, err error) {
-	certificates, err := s.readInstallation(ctx, hosted.SearchProgram)
+	certificates, err := s.readInstallation(ctx, install.SearchProgram)
 	if err != nil {
 		return 0, err
 	}
 	if err := s.connectKarmada(ctx); err != nil {
 		return 0, err
 	}
-	registration, err := s.searchRegistration(o.hostDomain, certificates.Data[hosted.CAKey])
+	registration, err := s.searchRegistration(o.hostDomain, certificates.Data[install.CAKey])
 	if err != nil {
 		return 0, err
 	}
@@ -46,14 +45,14 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 	if err != nil {
 		return 0, err
 	}
-	objects, err := s.renderAddonWith(ctx, searchKey, o.componentValues(hosted.SearchProgram), values{"etcd": etcd, "clusterDomain": o.hostDomain})
+	objects, err := s.renderAddonWith(ctx, searchKey, o.componentValues(install.SearchProgram), values{"etcd": etcd, "clusterDomain": o.hostDomain})
 	if err != nil {
 		return 0, err
 	}
 	if written, err = s.hostApplier().Apply(ctx, objects...); err != nil {
 		return written, err
 	}
-	if err := s.awaitReady(ctx, hosted.SearchProgram, o.podTimeoutDuration()); err != nil {
+	if err := s.awaitReady(ctx, install.SearchProgram, o.podTimeoutDuration()); err != nil {
 		return written, err
 	}
 	registered, err := s.karmadaApplier().Apply(ctx, registration...)
@@ -61,7 +60,11 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 	if err != nil {
 		return written, err
 	}
-	return written, s.awaitAPIServices(ctx, registration, time.Duration(o.apiServiceTimeout)*time.Second)
+	config, err := s.karmadaConfig(ctx)
+	if err != nil {
+		return written, fmt.Errorf("%s: %w", karmadaName, err)
+	}
+	return written, install.AwaitAPIServices(ctx, config, time.Duration(o.apiServiceTimeout)*time.Second, install.APIServiceNames(registration)...)
 }
 
 // disableSearch removes the registration before the server, because an APIService without a server
@@ -87,25 +90,9 @@ func disableSearch(ctx context.Context, s *session) error {
 // searchRegistration returns the objects of the control plane that register karmada-search. ca is the
 // certificate authority of the control plane in PEM.
 func (s *session) searchRegistration(hostDomain string, ca []byte) ([]client.Object, error) {
-	host := strings.TrimSuffix(fmt.Sprintf("%s.%s.svc.%s", hosted.SearchProgram, s.namespace, hostDomain), ".")
+	host := strings.TrimSuffix(fmt.Sprintf("%s.%s.svc.%s", install.SearchProgram, s.namespace, hostDomain), ".")
 	return install.ServerObjects(rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.namespace},
-		hosted.SearchProgram, rendering.Address{Host: host, Port: searchPort}, ca)
-}
-
-func (s *session) awaitAPIServices(ctx context.Context, registration []client.Object, timeout time.Duration) error {
-	config, err := s.karmadaConfig(ctx)
-	if err != nil {
-		return fmt.Errorf("%s: %w", karmadaName, err)
-	}
-	for _, object := range registration {
-		if object.GetObjectKind().GroupVersionKind().Kind != "APIService" {
-			continue
-		}
-		if err := install.AwaitAPIService(ctx, config, object.GetName(), timeout); err != nil {
-			return err
-		}
-	}
-	return nil
+		install.SearchProgram, rendering.Address{Host: host, Port: searchPort}, ca)
 }
 
 // readEtcdValues returns the values of the chart for the etcd that the API server of the control plane

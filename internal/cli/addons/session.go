@@ -15,7 +15,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/installer"
 )
 
@@ -96,9 +96,9 @@ func (s *session) karmadaConfig(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	install, err := installer.Open(ctx, installer.Options{Host: host}, s.namespace)
+	installed, err := installer.Open(ctx, installer.Options{Host: host}, s.namespace)
 	if err == nil {
-		config, err = install.ConnectKarmada(ctx)
+		config, err = installed.ConnectKarmada(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("there is no kubeconfig %s, and the certificates cannot be read from %s: %w: set the kubeconfig with --karmada-kubeconfig", defaultKarmadaKubeconfig, hostName, err)
@@ -117,11 +117,11 @@ func newClient(config *rest.Config, cluster string) (client.Client, error) {
 }
 
 // hostApplier writes the objects of addons in the host cluster.
-func (s *session) hostApplier() hosted.Applier {
-	return hosted.Applier{API: s.host, Installer: installerName, Cluster: hostName, Progressf: s.program.Messagef}
+func (s *session) hostApplier() install.Applier {
+	return install.Applier{API: s.host, Installer: installerName, Cluster: hostName, Progressf: s.program.Messagef}
 }
 
 // karmadaApplier writes the objects of addons in the control plane.
-func (s *session) karmadaApplier() hosted.Applier {
-	return hosted.Applier{API: s.karmada, Installer: installerName, Cluster: karmadaName, Progressf: s.program.Messagef}
+func (s *session) karmadaApplier() install.Applier {
+	return install.Applier{API: s.karmada, Installer: installerName, Cluster: karmadaName, Progressf: s.program.Messagef}
 }

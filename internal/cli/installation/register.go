@@ -15,7 +15,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/install/hosted"
 	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 )
@@ -73,19 +72,7 @@ func (o *registerOptions) register(ctx context.Context, program *command.Program
 	if _, err := applier.Apply(ctx, objects...); err != nil {
 		return err
 	}
-	return awaitAPIServices(ctx, config, objects)
-}
-
-func awaitAPIServices(ctx context.Context, karmada *rest.Config, objects []client.Object) error {
-	for _, object := range objects {
-		if object.GetObjectKind().GroupVersionKind().Kind != "APIService" {
-			continue
-		}
-		if err := install.AwaitAPIService(ctx, karmada, object.GetName(), registerTimeout); err != nil {
-			return err
-		}
-	}
-	return nil
+	return install.AwaitAPIServices(ctx, config, registerTimeout, install.APIServiceNames(objects)...)
 }
 
 func (o *registerOptions) unregister(ctx context.Context, program *command.Program, steps *stepOptions) error {
@@ -111,15 +98,15 @@ func (o *registerOptions) objects(steps *stepOptions) ([]client.Object, error) {
 	}, o.server, rendering.Address{Host: o.host, Port: serverPort}, ca)
 }
 
-func (o *registerOptions) connect(program *command.Program) (*rest.Config, hosted.Applier, error) {
+func (o *registerOptions) connect(program *command.Program) (*rest.Config, install.Applier, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
-		return nil, hosted.Applier{}, fmt.Errorf("reading the kubeconfig of the control plane, see --kubeconfig: %w", err)
+		return nil, install.Applier{}, fmt.Errorf("reading the kubeconfig of the control plane, see --kubeconfig: %w", err)
 	}
 	config.Timeout = registerRequestTimeout
 	api, err := client.New(config, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
-		return nil, hosted.Applier{}, fmt.Errorf("creating a client of the control plane: %w", err)
+		return nil, install.Applier{}, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	return config, hosted.Applier{API: api, Installer: installer.Name, Cluster: "the control plane", Progressf: newDetails(program)}, nil
+	return config, install.Applier{API: api, Installer: installer.Name, Cluster: "the control plane", Progressf: newDetails(program)}, nil
 }

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/certificates"
-	"karmada.io/karmada/internal/install/hosted"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
 )
@@ -66,7 +66,7 @@ type Options struct {
 type Installer struct {
 	Options
 	host    client.Client
-	applier hosted.Applier
+	applier install.Applier
 	now     func() time.Time
 
 	settings settings
@@ -116,7 +116,7 @@ func New(options Options) (*Installer, error) {
 	}
 	i := &Installer{Options: options, host: host, now: time.Now, settings: settings}
 	i.tunnel = &tunnel{hostConfig: options.Host, host: host, namespace: options.Namespace, app: settings.apiServer}
-	i.applier = hosted.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: options.Progressf}
+	i.applier = install.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: options.Progressf}
 	return i, nil
 }
 
@@ -161,12 +161,8 @@ func (i *Installer) apply(ctx context.Context, objects ...client.Object) error {
 
 // awaitReady waits for the Pods of workloads.
 func (i *Installer) awaitReady(ctx context.Context, workloads ...client.Object) error {
-	for _, object := range workloads {
-		workload, err := hosted.NewWorkload(object.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(object))
-		if err != nil {
-			return err
-		}
-		if err := hosted.AwaitReady(ctx, i.host, workload, i.ReadyTimeout); err != nil {
+	for _, workload := range workloads {
+		if err := install.AwaitReady(ctx, i.host, workload, i.ReadyTimeout); err != nil {
 			return fmt.Errorf("%w: correct the cause and run the command again, which continues", err)
 		}
 	}

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/certificates"
-	"karmada.io/karmada/internal/install/hosted"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
@@ -55,7 +55,7 @@ func newTestInstaller(t *testing.T, values rendering.Values, forbidden []string,
 		Options: Options{Installation: installation, Progressf: reportf, Step: func(_ string, run func() error) error { return run() }},
 		host:    host, now: func() time.Time { return testTime }, settings: settings,
 	}
-	i.applier = hosted.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: reportf}
+	i.applier = install.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: reportf}
 	return i, reported
 }
 
@@ -79,7 +79,7 @@ func TestPreflight(t *testing.T) {
 		return installed
 	}
 	stored := func(version string) client.Object {
-		return hosted.NewSecret(namespace, "karmada-installation", map[string][]byte{versionKey: []byte(version), releaseKey: []byte("karmada")})
+		return install.NewSecret(namespace, "karmada-installation", map[string][]byte{versionKey: []byte(version), releaseKey: []byte("karmada")})
 	}
 	tests := map[string]struct {
 		values    rendering.Values

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 // hostObjects are the objects of the host cluster in the groups in which they are applied.
@@ -47,7 +47,7 @@ func (i *Installer) renderHost() error {
 	for _, object := range objects {
 		labelSecret(object)
 		switch {
-		case !hosted.IsWorkload(object):
+		case !install.IsWorkload(object):
 			i.objects.passive = append(i.objects.passive, object)
 		case object.GetName() == etcd:
 			// First, because the API server is ready only with etcd.
@@ -92,18 +92,18 @@ func addConfigHashes(objects []*unstructured.Unstructured) error {
 		secrets[object.GetName()] = data
 	}
 	for _, object := range objects {
-		if !hosted.IsWorkload(object) {
+		if !install.IsWorkload(object) {
 			continue
 		}
 		hash, found, err := hashMountedFiles(object, secrets)
 		if err != nil {
-			return fmt.Errorf("reading the volumes of rendered %s: %w", hosted.Describe(object), err)
+			return fmt.Errorf("reading the volumes of rendered %s: %w", install.Describe(object), err)
 		}
 		if !found {
 			continue
 		}
 		if err := unstructured.SetNestedField(object.Object, hash, "spec", "template", "metadata", "annotations", clusterv1alpha1.ConfigHashAnnotation); err != nil {
-			return fmt.Errorf("annotating rendered %s: %w", hosted.Describe(object), err)
+			return fmt.Errorf("annotating rendered %s: %w", install.Describe(object), err)
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 // Preview reports the objects of the host that Install would write, and returns their number. It
@@ -30,7 +30,7 @@ func (i *Installer) Preview(ctx context.Context) (written int, err error) {
 	}
 	_, obsolete := i.inventory()
 	for _, reference := range obsolete {
-		i.Progressf("%s would be deleted in %s", hosted.Describe(reference.object()), hostName)
+		i.Progressf("%s would be deleted in %s", install.Describe(reference.object()), hostName)
 	}
 	return i.written + len(obsolete), nil
 }
@@ -41,7 +41,7 @@ func (i *Installer) Render(ctx context.Context) ([]client.Object, error) {
 	if err := i.ensureCertificates(ctx); err != nil {
 		return nil, err
 	}
-	objects := append([]client.Object{hosted.NewNamespace(i.Namespace)}, i.objects.all()...)
+	objects := append([]client.Object{install.NewNamespace(i.Namespace)}, i.objects.all()...)
 	for _, object := range objects {
 		if secret, ok := object.(*unstructured.Unstructured); ok && secret.GetKind() == "Secret" {
 			hideData(secret)
@@ -62,7 +62,7 @@ func hideData(secret *unstructured.Unstructured) {
 func Unstructured(object client.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", hosted.Describe(object), err)
+		return nil, fmt.Errorf("encoding %s: %w", install.Describe(object), err)
 	}
 	return &unstructured.Unstructured{Object: content}, nil
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/certificates"
-	"karmada.io/karmada/internal/install/hosted"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
@@ -161,7 +161,7 @@ func (i *Installer) restart(ctx context.Context, rendered client.Object, isChang
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s of %s: %w", hosted.Describe(rendered), hostName, err)
+		return fmt.Errorf("reading %s of %s: %w", install.Describe(rendered), hostName, err)
 	}
 	current, err := readConfigHash(existing)
 	if err != nil {
@@ -172,17 +172,17 @@ func (i *Installer) restart(ctx context.Context, rendered client.Object, isChang
 	}
 	patch := map[string]any{}
 	if err := unstructured.SetNestedField(patch, want, configHashPath...); err != nil {
-		return fmt.Errorf("preparing the restart of %s: %w", hosted.Describe(rendered), err)
+		return fmt.Errorf("preparing the restart of %s: %w", install.Describe(rendered), err)
 	}
 	encoded, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("preparing the restart of %s: %w", hosted.Describe(rendered), err)
+		return fmt.Errorf("preparing the restart of %s: %w", install.Describe(rendered), err)
 	}
 	if err := i.host.Patch(ctx, existing, client.RawPatch("application/merge-patch+json", encoded), client.FieldOwner(Name+"-certificates")); err != nil {
-		return fmt.Errorf("restarting %s of %s: %w", hosted.Describe(rendered), hostName, err)
+		return fmt.Errorf("restarting %s of %s: %w", install.Describe(rendered), hostName, err)
 	}
 	i.written++
-	i.Progressf("%s is restarted with new certificates", hosted.Describe(rendered))
+	i.Progressf("%s is restarted with new certificates", install.Describe(rendered))
 	return nil
 }
 
@@ -193,7 +193,7 @@ func readConfigHash(workload client.Object) (string, error) {
 	}
 	hash, _, err := unstructured.NestedString(content.Object, configHashPath...)
 	if err != nil {
-		return "", fmt.Errorf("reading the annotations of %s: %w", hosted.Describe(workload), err)
+		return "", fmt.Errorf("reading the annotations of %s: %w", install.Describe(workload), err)
 	}
 	return hash, nil
 }
@@ -206,13 +206,13 @@ func DeleteCertificates(ctx context.Context, hostConfig *rest.Config, release, n
 	if err != nil {
 		return fmt.Errorf("creating a client of %s: %w", hostName, err)
 	}
-	applier := hosted.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: progressf}
+	applier := install.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: progressf}
 	names := []string{release + "-cert", release + "-webhook-cert", release + "-kubeconfig"}
 	if !hasExternalEtcd {
 		names = append(names, etcdSecret)
 	}
 	for _, name := range names {
-		if err := applier.Delete(ctx, hosted.NewSecret(namespace, name, nil)); err != nil {
+		if err := applier.Delete(ctx, install.NewSecret(namespace, name, nil)); err != nil {
 			return err
 		}
 	}

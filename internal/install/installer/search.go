@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/install/hosted"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
@@ -32,14 +31,14 @@ func (i *Installer) registerSearch(ctx context.Context) ([]client.Object, error)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of %s: %w", karmadaName, err)
 	}
-	applier := hosted.Applier{API: karmada, Installer: Name, Cluster: karmadaName, Progressf: i.Progressf}
+	applier := install.Applier{API: karmada, Installer: Name, Cluster: karmadaName, Progressf: i.Progressf}
 	if i.settings.hasSearch {
 		written, err := applier.Apply(ctx, objects...)
 		i.written += written
 		return objects, err
 	}
 	for _, object := range objects {
-		var foreign *hosted.ForeignError
+		var foreign *install.ForeignError
 		err := applier.CheckOwner(ctx, object)
 		if errors.As(err, &foreign) {
 			continue

@@ -16,7 +16,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/api/crds"
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/install/hosted"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
@@ -74,7 +73,7 @@ func (i *Installer) ensureNamespace(ctx context.Context) error {
 			return err
 		}
 	}
-	return i.apply(ctx, hosted.NewNamespace(i.Namespace))
+	return i.apply(ctx, install.NewNamespace(i.Namespace))
 }
 
 // namespaceEndTimeout limits how long the deletion of a namespace may take.
@@ -191,15 +190,7 @@ func (i *Installer) registerServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, object := range append(objects, registered...) {
-		if object.GetObjectKind().GroupVersionKind().Kind != "APIService" {
-			continue
-		}
-		if err := install.AwaitAPIService(ctx, i.karmada, object.GetName(), availableTimeout); err != nil {
-			return err
-		}
-	}
-	return nil
+	return install.AwaitAPIServices(ctx, i.karmada, availableTimeout, install.APIServiceNames(append(objects, registered...))...)
 }
 
 // awaitComponents waits for all components.

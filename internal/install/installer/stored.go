@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
@@ -115,7 +115,7 @@ func (i *Installer) store(ctx context.Context, inventory []objectReference, isCo
 	if isCompleted {
 		data[completedKey] = []byte(i.Version)
 	}
-	secret := hosted.NewSecret(i.Namespace, SecretName(i.Release), data)
+	secret := install.NewSecret(i.Namespace, SecretName(i.Release), data)
 	secret.Labels = map[string]string{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingSecret, partOfLabel: partOf}
 	return i.apply(ctx, secret)
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 )
 
 const (
@@ -84,12 +84,12 @@ var errNoReadyPod = errors.New("no Pod of the API server is ready")
 
 // forward starts the forwarding to a ready Pod.
 func (t *tunnel) forward(ctx context.Context) error {
-	pods, err := hosted.ListPods(ctx, t.host, t.namespace, map[string]string{"app": t.app})
+	pods, err := install.ListPods(ctx, t.host, t.namespace, map[string]string{"app": t.app})
 	if err != nil {
 		return err
 	}
 	for i := range pods {
-		if hosted.IsPodReady(&pods[i]) && pods[i].DeletionTimestamp == nil {
+		if install.IsPodReady(&pods[i]) && pods[i].DeletionTimestamp == nil {
 			return t.forwardTo(ctx, &pods[i])
 		}
 	}

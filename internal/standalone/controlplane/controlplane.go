@@ -183,12 +183,7 @@ func (c *ControlPlane) install(ctx context.Context) error {
 	if _, err := install.ApplyCRDs(ctx, karmada, nil, conversion); err != nil {
 		return err
 	}
-	for _, name := range servers.apiServices {
-		if err := install.AwaitAPIService(ctx, karmada, name, availableTimeout); err != nil {
-			return err
-		}
-	}
-	return nil
+	return install.AwaitAPIServices(ctx, karmada, availableTimeout, servers.apiServices...)
 }
 
 // startComponents runs the Kubernetes controllers that a control plane needs, and the

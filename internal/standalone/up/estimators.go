@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
@@ -140,7 +140,7 @@ func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) e
 	defer cancel()
 	certs, data := pki.Dir{Path: d.estimatorsDir()}, map[string][]byte{}
 	for key, file := range map[string]string{
-		hosted.CertKey: certs.CertFile(estimatorAddonCert), hosted.KeyKey: certs.KeyFile(estimatorAddonCert), hosted.CAKey: certs.CertFile(estimatorCA),
+		install.CertKey: certs.CertFile(estimatorAddonCert), install.KeyKey: certs.KeyFile(estimatorAddonCert), install.CAKey: certs.CertFile(estimatorCA),
 	} {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -152,8 +152,8 @@ func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) e
 	if err != nil {
 		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	_, err = newApplier(karmadaClient).Apply(ctx, hosted.NewSecret(clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.CertificateSecret, data))
-	if foreign := (*hosted.ForeignError)(nil); errors.As(err, &foreign) {
+	_, err = newApplier(karmadaClient).Apply(ctx, install.NewSecret(clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.CertificateSecret, data))
+	if foreign := (*install.ForeignError)(nil); errors.As(err, &foreign) {
 		return nil
 	}
 	return err
@@ -203,8 +203,8 @@ func (i *installation) publishEstimators(ctx context.Context, progress *progress
 }
 
 // newApplier returns an applier for the objects of karmada up in the control plane.
-func newApplier(karmada client.Client) hosted.Applier {
-	return hosted.Applier{API: karmada, Installer: installer, Cluster: "the control plane", Progressf: func(string, ...any) {}}
+func newApplier(karmada client.Client) install.Applier {
+	return install.Applier{API: karmada, Installer: installer, Cluster: "the control plane", Progressf: func(string, ...any) {}}
 }
 
 // estimatorServices are changes of the Services with the addresses of estimators.
@@ -266,7 +266,7 @@ func hasAddress(service, want *corev1.Service) bool {
 
 // newEstimatorService returns the Service with the address of the estimator of a member.
 func newEstimatorService(member string, port int) *corev1.Service {
-	service := hosted.EstimatorAddress(member, standalone.Loopback, port)
+	service := install.EstimatorAddress(member, standalone.Loopback, port)
 	service.Labels = map[string]string{clusterv1alpha1.InstalledByLabel: installer}
 	return service
 }

@@ -1,16 +1,16 @@
-package hosted
+package install
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,99 +36,68 @@ func (n *NotReadyError) Error() string {
 	return fmt.Sprintf("%s is not ready after %s: %s", n.Workload, n.Timeout, n.Reason)
 }
 
-// rollout is the state of a workload.
-type rollout struct {
-	// done means that all replicas are available and have the current template.
-	done       bool
-	selector   *metav1.LabelSelector
-	conditions []appsv1.DeploymentCondition
-}
-
-// NewWorkload returns an empty Deployment or StatefulSet with a key, which AwaitReady reads.
-func NewWorkload(kind string, key client.ObjectKey) (client.Object, error) {
-	meta := metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
-	switch kind {
-	case deploymentKind:
-		return &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: kind}, ObjectMeta: meta}, nil
-	case statefulSetKind:
-		return &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{Kind: kind}, ObjectMeta: meta}, nil
-	}
-	return nil, fmt.Errorf("%s %s is no workload", kind, key)
-}
-
 // IsWorkload reports whether an object has Pods that AwaitReady can wait for.
 func IsWorkload(object client.Object) bool {
-	_, err := NewWorkload(object.GetObjectKind().GroupVersionKind().Kind, client.ObjectKey{})
-	return err == nil
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	return kind == "Deployment" || kind == "StatefulSet"
 }
 
-const (
-	deploymentKind  = "Deployment"
-	statefulSetKind = "StatefulSet"
-)
-
-// readRollout returns the state of a Deployment or StatefulSet.
-func readRollout(workload client.Object) rollout {
-	switch w := workload.(type) {
-	case *appsv1.Deployment:
-		return rollout{done: IsRolledOut(w), selector: w.Spec.Selector, conditions: w.Status.Conditions}
-	case *appsv1.StatefulSet:
-		status, want := w.Status, wantedReplicas(w.Spec.Replicas)
-		done := status.ObservedGeneration >= w.Generation && status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want
-		return rollout{done: done, selector: w.Spec.Selector}
-	}
-	return rollout{}
-}
-
-// IsRolledOut reports whether all replicas of a Deployment are available and have its current
+// IsReady reports whether all replicas of a Deployment or StatefulSet are available and have its current
 // template.
-func IsRolledOut(deployment *appsv1.Deployment) bool {
-	status, want := deployment.Status, wantedReplicas(deployment.Spec.Replicas)
-	return status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want
+func IsReady(workload *unstructured.Unstructured) bool {
+	result, err := status.Compute(workload)
+	return err == nil && result.Status == status.CurrentStatus
 }
 
-func wantedReplicas(replicas *int32) int32 {
-	if replicas == nil {
-		return 1
-	}
-	return *replicas
-}
-
-// AwaitReady reads a Deployment or StatefulSet until it is rolled out; see NewWorkload. After the
-// timeout, it returns a NotReadyError that names each Pod which is not ready. A timeout of 0 means
-// no time limit. It returns a MissingImageError as soon as a new Pod cannot get its image, and a
-// CrashError as soon as a container crashed twice with the same error.
+// AwaitReady waits until a Deployment or StatefulSet is ready. After the timeout, it returns a
+// NotReadyError that names each Pod which is not ready. A timeout of 0 means no time limit. It returns a
+// MissingImageError as soon as a new Pod cannot get its image, and a CrashError as soon as a container
+// crashed twice with the same error.
 func AwaitReady(ctx context.Context, host client.Client, workload client.Object, timeout time.Duration) error {
-	name, lastErr, began, crashes := Describe(workload), error(nil), time.Now(), crashLog{}
-	poll := func(ctx context.Context) (bool, error) {
-		if lastErr = host.Get(ctx, client.ObjectKeyFromObject(workload), workload); lastErr != nil {
+	kind, err := host.GroupVersionKindFor(workload)
+	if err != nil {
+		return fmt.Errorf("waiting for the Pods of %s: %w", workload.GetName(), err)
+	}
+	current := &unstructured.Unstructured{}
+	current.SetGroupVersionKind(kind)
+	current.SetNamespace(workload.GetNamespace())
+	current.SetName(workload.GetName())
+	name, lastErr, began, crashes := Describe(current), error(nil), time.Now(), crashLog{}
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if timeout > 0 {
+		limited, cancel = context.WithTimeout(ctx, timeout)
+	}
+	defer cancel()
+	err = wait.PollUntilContextCancel(limited, readyPollInterval, true, func(ctx context.Context) (bool, error) {
+		if lastErr = host.Get(ctx, client.ObjectKeyFromObject(workload), current); lastErr != nil {
 			return false, nil //nolint:nilerr // the wait continues
 		}
-		if readRollout(workload).done {
+		if IsReady(current) {
 			return true, nil
 		}
-		pods, err := ListPods(ctx, host, workload.GetNamespace(), readRollout(workload).selector.MatchLabels)
+		pods, err := listWorkloadPods(ctx, host, current)
 		if err != nil {
 			return false, nil //nolint:nilerr // the wait continues
 		}
 		return false, cmp.Or(checkImages(name, pods, began), crashes.findRepeated(name, pods))
-	}
-	var err error
-	if timeout == 0 {
-		err = wait.PollUntilContextCancel(ctx, readyPollInterval, true, poll)
-	} else {
-		err = wait.PollUntilContextTimeout(ctx, readyPollInterval, timeout, true, poll)
-	}
-	state := readRollout(workload)
+	})
 	switch {
-	case err == nil || errors.As(err, new(*MissingImageError)) || errors.As(err, new(*CrashError)):
+	case !wait.Interrupted(err):
 		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("waiting for %s: %w", name, ctx.Err())
-	case state.selector == nil:
+	case current.GetUID() == "" && lastErr != nil:
 		return fmt.Errorf("reading %s: %w", name, lastErr)
 	}
-	return &NotReadyError{Workload: name, Timeout: timeout, Reason: describePods(ctx, host, workload, state)}
+	return &NotReadyError{Workload: name, Timeout: timeout, Reason: describePods(ctx, host, current)}
+}
+
+func listWorkloadPods(ctx context.Context, host client.Client, workload *unstructured.Unstructured) ([]corev1.Pod, error) {
+	labels, _, err := unstructured.NestedStringMap(workload.Object, "spec", "selector", "matchLabels")
+	if err != nil {
+		return nil, fmt.Errorf("reading the selector of %s: %w", Describe(workload), err)
+	}
+	return ListPods(ctx, host, workload.GetNamespace(), labels)
 }
 
 // MissingImageError means that the nodes cannot get the image of a workload.
@@ -153,14 +122,14 @@ func checkImages(workload string, pods []corev1.Pod, began time.Time) error {
 }
 
 // describePods returns the reasons why Pods of a workload are not ready.
-func describePods(ctx context.Context, host client.Client, workload client.Object, state rollout) string {
+func describePods(ctx context.Context, host client.Client, workload *unstructured.Unstructured) string {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	pods, err := ListPods(ctx, host, workload.GetNamespace(), state.selector.MatchLabels)
+	pods, err := listWorkloadPods(ctx, host, workload)
 	if err != nil {
 		return err.Error()
 	}
-	return notReadyReason(workload.GetName(), state.conditions, pods, lastWarnings(ctx, host, workload.GetNamespace()))
+	return notReadyReason(workload, pods, lastWarnings(ctx, host, workload.GetNamespace()))
 }
 
 // lastWarnings returns the message of the latest warning event of each object in a namespace, by the
@@ -187,7 +156,7 @@ func lastWarnings(ctx context.Context, host client.Client, namespace string) map
 
 // notReadyReason returns the reasons why the Pods of a workload are not ready. warnings are messages
 // of events by the name of the object.
-func notReadyReason(workload string, conditions []appsv1.DeploymentCondition, pods []corev1.Pod, warnings map[string]string) string {
+func notReadyReason(workload *unstructured.Unstructured, pods []corev1.Pod, warnings map[string]string) string {
 	var reasons []string
 	for i := range pods {
 		pod := &pods[i]
@@ -206,9 +175,11 @@ func notReadyReason(workload string, conditions []appsv1.DeploymentCondition, po
 		}
 		reasons = append(reasons, fmt.Sprintf("Pod %s: %s", pod.Name, reason))
 	}
-	for _, condition := range conditions {
-		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
-			reasons = append(reasons, condition.Message)
+	if described, err := status.GetObjectWithConditions(workload.Object); err == nil {
+		for _, condition := range described.Status.Conditions {
+			if condition.Type == string(appsv1.DeploymentReplicaFailure) && condition.Status == corev1.ConditionTrue {
+				reasons = append(reasons, condition.Message)
+			}
 		}
 	}
 	switch {
@@ -216,8 +187,8 @@ func notReadyReason(workload string, conditions []appsv1.DeploymentCondition, po
 		return strings.Join(reasons, "; ")
 	case len(pods) > 0:
 		return "its Pods are ready, but not available yet"
-	case warnings[workload] != "":
-		return "it has no Pods: " + warnings[workload]
+	case warnings[workload.GetName()] != "":
+		return "it has no Pods: " + warnings[workload.GetName()]
 	default:
 		return "it has no Pods: check that kube-controller-manager of the host runs"
 	}

@@ -1,4 +1,4 @@
-package hosted
+package install
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -154,7 +155,7 @@ func TestNotReadyReason(t *testing.T) {
 	}}}
 	ready := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p2"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 	tests := map[string]struct {
-		conditions []appsv1.DeploymentCondition
+		conditions []any
 		pods       []corev1.Pod
 		warnings   map[string]string
 		want       string
@@ -168,13 +169,14 @@ func TestNotReadyReason(t *testing.T) {
 		},
 		"Pods that admission rejects": {warnings: map[string]string{"etcd": "create Pod etcd-0: forbidden", "other": "x"}, want: "it has no Pods: create Pod etcd-0: forbidden"},
 		"no Pods":                     {want: "check that kube-controller-manager"},
-		"Pods that cannot be created": {conditions: []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"},
+		"Pods that cannot be created": {conditions: []any{
+			map[string]any{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"},
 		}, want: "exceeded quota"},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
-			if got := notReadyReason("etcd", test.conditions, test.pods, test.warnings); !strings.Contains(got, test.want) {
+			workload := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "etcd"}, "status": map[string]any{"conditions": test.conditions}}}
+			if got := notReadyReason(workload, test.pods, test.warnings); !strings.Contains(got, test.want) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
@@ -186,42 +188,39 @@ func TestAwaitReadyIsBounded(t *testing.T) {
 	mustApply(t, applier, newTestWorkload().objects()...)
 	key := client.ObjectKey{Namespace: "karmada-system", Name: "program"}
 	var late *NotReadyError
-	if err := AwaitReady(t.Context(), applier.API, mustWorkload(t, key), time.Millisecond); !errors.As(err, &late) {
+	if err := AwaitReady(t.Context(), applier.API, newDeployment(key), time.Millisecond); !errors.As(err, &late) {
 		t.Errorf("error %v", err)
 	}
 	deployment := &appsv1.Deployment{}
 	if err := applier.API.Get(t.Context(), key, deployment); err != nil {
 		t.Fatal(err)
 	}
-	deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2}
+	deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2, Conditions: []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
+	}}
 	if err := applier.API.Status().Update(t.Context(), deployment); err != nil {
 		t.Fatal(err)
 	}
-	if err := AwaitReady(t.Context(), applier.API, mustWorkload(t, key), time.Minute); err != nil {
+	if err := AwaitReady(t.Context(), applier.API, newDeployment(key), time.Minute); err != nil {
 		t.Error(err)
 	}
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	if err := AwaitReady(interrupted, applier.API, mustWorkload(t, client.ObjectKey{Name: "missing"}), time.Minute); !errors.Is(err, context.Canceled) {
+	if err := AwaitReady(interrupted, applier.API, newDeployment(client.ObjectKey{Name: "missing"}), time.Minute); !errors.Is(err, context.Canceled) {
 		t.Errorf("after an interrupt: %v", err)
 	}
 }
 
-func mustWorkload(t *testing.T, key client.ObjectKey) client.Object {
-	t.Helper()
-	workload, err := NewWorkload("Deployment", key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return workload
+func newDeployment(key client.ObjectKey) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 }
 
 func TestMissingImageEndsWait(t *testing.T) {
 	labels := map[string]string{"app": "program"}
 	workload := func() *appsv1.Deployment {
 		return &appsv1.Deployment{
-			TypeMeta: metav1.TypeMeta{Kind: deploymentKind}, ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "program"},
-			Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "program"},
+			Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
 		}
 	}
 	pod := func(created time.Time) *corev1.Pod {
@@ -270,7 +269,7 @@ func TestRepeatedCrashEndsWait(t *testing.T) {
 	if err := crashes.findRepeated("Deployment x", crash(3, "another error")); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}
-	if got := notReadyReason("x", nil, crash(3, line), nil); !strings.HasPrefix(got, line) {
+	if got := notReadyReason(&unstructured.Unstructured{}, crash(3, line), nil); !strings.HasPrefix(got, line) {
 		t.Errorf("the reason does not begin with the last line of the log: %s", got)
 	}
 }
