@@ -1,5 +1,5 @@
-// Package installation answers: how does a user install a control plane on a host cluster, and remove
-// it? It contains the commands init and deinit, and the steps that hooks of the chart run.
+// Package installation contains the commands that install a control plane on a host cluster and
+// remove it, and the steps that hooks of the chart run.
 //
 // The flags of init become values of the chart; see package installer for what follows.
 package installation
@@ -52,11 +52,9 @@ one image with all programs. There is no public image: build it and mirror it fi
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.config != "" {
-				config, err := readConfig(o.config)
-				if err != nil {
+				if err := o.readConfig(o.config); err != nil {
 					return err
 				}
-				o.applyConfig(config)
 			}
 			if err := o.validate(); err != nil {
 				return err
@@ -88,7 +86,7 @@ func (o *initOptions) run(ctx context.Context, program *command.Program) error {
 	case o.dryRun:
 		return preview(ctx, program, install)
 	}
-	for _, dir := range []string{o.dataDir, o.pkiDir} {
+	for _, dir := range []string{o.KarmadaDataPath, o.KarmadaPKIPath} {
 		if err := checkWritable(dir); err != nil {
 			return err
 		}
@@ -108,14 +106,14 @@ func (o *initOptions) run(ctx context.Context, program *command.Program) error {
 func (o *initOptions) newInstaller(ctx context.Context, program *command.Program, config *rest.Config) (*installer.Installer, error) {
 	options := installer.Options{Host: config, ReadyTimeout: o.readyTimeout(), Step: newSteps(program), Progressf: newDetails(program)}
 	var err error
-	if options.GivenCA, err = o.certificates.readAuthority(); err != nil {
+	if options.GivenCA, err = o.Certificates.readAuthority(); err != nil {
 		return nil, err
 	}
-	if options.ExternalEtcd, err = o.etcd.external.read(); err != nil {
+	if options.ExternalEtcd, err = o.Etcd.readExternal(); err != nil {
 		return nil, err
 	}
-	if o.crds != "" {
-		if options.CRDs, err = readCRDArchive(ctx, program, o.crds); err != nil {
+	if o.KarmadaCRDs != "" {
+		if options.CRDs, err = readCRDArchive(ctx, program, o.KarmadaCRDs); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +128,7 @@ func (o *initOptions) newInstaller(ctx context.Context, program *command.Program
 	if options.EtcdNode, err = o.chooseEtcdNode(host); err != nil {
 		return nil, err
 	}
-	options.Installation = rendering.Installation{Release: rendering.DefaultRelease, Namespace: o.namespace, Version: version.Get().GitVersion}
+	options.Installation = rendering.Installation{Release: rendering.DefaultRelease, Namespace: o.Components.KarmadaAPIServer.Networking.Namespace, Version: version.Get().GitVersion}
 	if options.Values, err = o.values(addresses); err != nil {
 		return nil, err
 	}
@@ -139,28 +137,29 @@ func (o *initOptions) newInstaller(ctx context.Context, program *command.Program
 
 // addresses returns the addresses of the API server for clients outside the host.
 func (o *initOptions) addresses(host *installer.Host) ([]string, error) {
+	advertised := o.Components.KarmadaAPIServer.AdvertiseAddress
 	addresses, err := host.Addresses()
 	switch {
-	case o.advertiseAddress == "":
+	case advertised == "":
 		return addresses, err
 	case err != nil:
 		addresses = nil // the nodes need no address if the flag sets one
 	}
-	return append([]string{o.advertiseAddress}, addresses...), nil
+	return append([]string{advertised}, addresses...), nil
 }
 
 // chooseEtcdNode selects the node whose disk has the data of etcd, unless the flags select one. It
 // returns the name of the node if the node must be labeled.
 func (o *initOptions) chooseEtcdNode(host *installer.Host) (string, error) {
-	e := &o.etcd
-	if e.external.servers != "" || e.storageMode != storageHostPath || e.nodeSelectorLabels != "" || e.nodeSelector != nil {
+	local := &o.Etcd.Local
+	if o.Etcd.isExternal() || local.StorageMode != storageHostPath || local.nodeSelectorFlag != "" || local.NodeSelector != nil {
 		return "", nil
 	}
 	node, isLabeled, err := host.EtcdNode()
 	if err != nil {
 		return "", err
 	}
-	e.nodeSelector = map[string]string{clusterv1alpha1.EtcdNodeLabel: ""}
+	local.NodeSelector = map[string]string{clusterv1alpha1.EtcdNodeLabel: ""}
 	if isLabeled {
 		return "", nil
 	}
@@ -169,13 +168,13 @@ func (o *initOptions) chooseEtcdNode(host *installer.Host) (string, error) {
 
 // readAuthority reads the certificate authority of the user.
 func (c *certificateOptions) readAuthority() (authority pki.GivenAuthority, err error) {
-	if c.caCertFile == "" {
+	if c.CACertFile == "" {
 		return authority, nil
 	}
-	if authority.Cert, err = readGiven("--ca-cert-file", c.caCertFile); err != nil {
+	if authority.Cert, err = readGiven("--ca-cert-file", c.CACertFile); err != nil {
 		return authority, err
 	}
-	if authority.Key, err = readGiven("--ca-key-file", c.caKeyFile); err != nil {
+	if authority.Key, err = readGiven("--ca-key-file", c.CAKeyFile); err != nil {
 		return authority, err
 	}
 	return authority, authority.Check(time.Now())
@@ -189,16 +188,16 @@ func readGiven(flag, file string) (pki.Given, error) {
 	return pki.Given{Source: flag + " " + file, PEM: data}, nil
 }
 
-// read reads the certificates of an external etcd.
-func (e *externalEtcdOptions) read() (certificates.Set, error) {
-	if e.servers == "" {
+// readExternal reads the certificates of an external etcd.
+func (e *etcdOptions) readExternal() (certificates.Set, error) {
+	if !e.isExternal() {
 		return nil, nil
 	}
 	files := certificates.Set{}
 	for _, row := range []struct{ flag, path, file string }{
-		{"--external-etcd-ca-cert-path", e.caFile, certificates.EtcdCA + ".crt"},
-		{"--external-etcd-client-cert-path", e.certFile, certificates.EtcdClient + ".crt"},
-		{"--external-etcd-client-key-path", e.keyFile, certificates.EtcdClient + ".key"},
+		{"--external-etcd-ca-cert-path", e.External.CAFile, certificates.EtcdCA + ".crt"},
+		{"--external-etcd-client-cert-path", e.External.CertFile, certificates.EtcdClient + ".crt"},
+		{"--external-etcd-client-key-path", e.External.KeyFile, certificates.EtcdClient + ".key"},
 	} {
 		data, err := os.ReadFile(row.path)
 		if err != nil {

@@ -38,7 +38,7 @@ func renderInit(t *testing.T, o *initOptions) map[string]*unstructured.Unstructu
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := rendering.Installation{Release: "karmada", Namespace: o.namespace, Version: version.Get().GitVersion, Values: all}.Host()
+	objects, err := rendering.Installation{Release: "karmada", Namespace: o.Components.KarmadaAPIServer.Networking.Namespace, Version: version.Get().GitVersion, Values: all}.Host()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,12 +215,10 @@ spec:
 `
 
 func TestFieldsOfAFileReplaceFlags(t *testing.T) {
-	config, err := parseConfig([]byte(fullConfig))
-	if err != nil {
+	o := parseInit(t, "--port=30000", "--karmada-webhook-extra-args=--v=1,--x=2", "--karmada-webhook-replicas=7")
+	if err := o.applyConfig([]byte(fullConfig)); err != nil {
 		t.Fatal(err)
 	}
-	o := parseInit(t, "--port=30000", "--karmada-webhook-extra-args=--v=1,--x=2", "--karmada-webhook-replicas=7")
-	o.applyConfig(config)
 	rendered := renderInit(t, o)
 	for path, want := range map[string]any{
 		"StatefulSet etcd/spec.replicas":                                          int64(3),
@@ -244,7 +242,7 @@ func TestFieldsOfAFileReplaceFlags(t *testing.T) {
 	checkArgument(t, rendered["Deployment karmada-webhook"], "--v=9")
 	checkArgument(t, rendered["Deployment karmada-webhook"], "--x=2")
 	checkArgument(t, rendered["StatefulSet etcd"], "--snapshot-count=5000")
-	if o.waitSeconds != 0 || o.dataDir != "/data" || o.pkiDir != "/pki" || o.hostFlags.Path != "/host" || o.certificates.validity.Hours() != 100 || o.advertiseAddress != "192.0.2.7" {
+	if o.readyTimeout() != 0 || o.KarmadaDataPath != "/data" || o.KarmadaPKIPath != "/pki" || o.hostFlags.Path != "/host" || o.Certificates.ValidityPeriod.Hours() != 100 || o.Components.KarmadaAPIServer.AdvertiseAddress != "192.0.2.7" {
 		t.Errorf("options %+v", o)
 	}
 }
@@ -261,12 +259,12 @@ func TestMistakesInFiles(t *testing.T) {
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
-			if _, err := parseConfig([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := parseInit(t).applyConfig([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
 	}
-	if _, err := readConfig(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "--config") {
+	if err := parseInit(t).readConfig(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "--config") {
 		t.Errorf("a missing file: %v", err)
 	}
 }
@@ -274,12 +272,10 @@ func TestMistakesInFiles(t *testing.T) {
 func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte(fullConfig))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := parseConfig(data)
-		if err != nil {
+		o := parseInit(t)
+		if err := o.applyConfig(data); err != nil {
 			return
 		}
-		o := parseInit(t)
-		o.applyConfig(config)
 		// Values may be rejected, and must not cause a panic.
 		_, _ = o.values([]string{"192.0.2.1"})
 	})

@@ -1,10 +1,11 @@
 package installation
 
 import (
+	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"karmada.io/karmada/internal/cli/command"
 )
@@ -16,19 +17,145 @@ const (
 	storageClaim    = "PVC"
 )
 
+// initOptions are the settings of init.
+type initOptions struct {
+	hostFlags       command.Kubeconfig
+	config          string
+	dryRun          bool
+	output          string
+	networkPolicies bool
+	// failover lets NoExecute taints evict workloads.
+	failover bool
+
+	initSpec
+}
+
+// initSpec is the spec of the file of --config. Flags set its fields first, and the fields of the file
+// that are not empty replace them.
+type initSpec struct {
+	Certificates              certificateOptions `json:"certificates,omitzero"`
+	Etcd                      etcdOptions        `json:"etcd,omitzero"`
+	HostCluster               hostOptions        `json:"hostCluster,omitzero"`
+	Images                    imageOptions       `json:"images,omitzero"`
+	Components                componentOptions   `json:"components,omitzero"`
+	KarmadaCRDs               string             `json:"karmadaCRDs,omitempty"`
+	KarmadaDataPath           string             `json:"karmadaDataPath,omitempty"`
+	KarmadaPKIPath            string             `json:"karmadaPKIPath,omitempty"`
+	WaitComponentReadyTimeout *int               `json:"waitComponentReadyTimeout,omitempty"`
+}
+
+type certificateOptions struct {
+	CACertFile     string          `json:"caCertFile,omitempty"`
+	CAKeyFile      string          `json:"caKeyFile,omitempty"`
+	ExternalDNS    commaList       `json:"externalDNS,omitempty"`
+	ExternalIP     commaList       `json:"externalIP,omitempty"`
+	ValidityPeriod metav1.Duration `json:"validityPeriod,omitzero"`
+}
+
+type etcdOptions struct {
+	Local    localEtcd    `json:"local,omitzero"`
+	External externalEtcd `json:"external,omitzero"`
+}
+
+// isExternal reports whether the control plane uses an etcd that the installation does not run.
+func (e *etcdOptions) isExternal() bool { return len(e.External.Endpoints) > 0 }
+
+type localEtcd struct {
+	component          `json:",inline"`
+	DataPath           string            `json:"dataPath,omitempty"`
+	NodeSelectorLabels map[string]string `json:"nodeSelectorLabels,omitempty"`
+	PVCSize            string            `json:"pvcSize,omitempty"`
+	StorageMode        string            `json:"storageMode,omitempty"`
+	StorageClassesName string            `json:"storageClassesName,omitempty"`
+
+	// nodeSelectorFlag is a list of labels such as a=b,c=d, which select the node with the data.
+	nodeSelectorFlag string
+}
+
+type externalEtcd struct {
+	Endpoints commaList `json:"endpoints,omitempty"`
+	CAFile    string    `json:"caFile,omitempty"`
+	CertFile  string    `json:"certFile,omitempty"`
+	KeyFile   string    `json:"keyFile,omitempty"`
+	KeyPrefix string    `json:"keyPrefix,omitempty"`
+}
+
+type hostOptions struct {
+	APIEndpoint string         `json:"apiEndpoint,omitempty"`
+	Kubeconfig  string         `json:"kubeconfig,omitempty"`
+	Context     string         `json:"context,omitempty"`
+	Domain      string         `json:"domain,omitempty"`
+	SecretRef   map[string]any `json:"secretRef,omitempty"`
+}
+
+type imageOptions struct {
+	ImagePullPolicy        string   `json:"imagePullPolicy,omitempty"`
+	ImagePullSecrets       []string `json:"imagePullSecrets,omitempty"`
+	KubeImageMirrorCountry string   `json:"kubeImageMirrorCountry,omitempty"`
+	KubeImageRegistry      string   `json:"kubeImageRegistry,omitempty"`
+	KubeImageTag           string   `json:"kubeImageTag,omitempty"`
+	// PrivateRegistry replaces the registry and the path of all images.
+	PrivateRegistry struct {
+		Registry string `json:"registry,omitempty"`
+	} `json:"privateRegistry,omitzero"`
+}
+
+type componentOptions struct {
+	KarmadaAPIServer           apiServerOptions `json:"karmadaAPIServer,omitzero"`
+	KarmadaAggregatedAPIServer component        `json:"karmadaAggregatedAPIServer,omitzero"`
+	KubeControllerManager      component        `json:"kubeControllerManager,omitzero"`
+	KarmadaControllerManager   component        `json:"karmadaControllerManager,omitzero"`
+	KarmadaScheduler           component        `json:"karmadaScheduler,omitzero"`
+	KarmadaWebhook             component        `json:"karmadaWebhook,omitzero"`
+}
+
+type apiServerOptions struct {
+	component `json:",inline"`
+	// AdvertiseAddress is the address of the API server for clients outside the host.
+	AdvertiseAddress   string            `json:"advertiseAddress,omitempty"`
+	Networking         networkingOptions `json:"networking,omitzero"`
+	ServiceAnnotations map[string]string `json:"serviceAnnotations,omitempty"`
+}
+
+type networkingOptions struct {
+	Namespace string `json:"namespace,omitempty"`
+	Port      int32  `json:"port,omitempty"`
+}
+
+// component contains the settings of one component.
+type component struct {
+	Repository        string                       `json:"repository,omitempty"`
+	Tag               string                       `json:"tag,omitempty"`
+	Replicas          *int32                       `json:"replicas,omitempty"`
+	Resources         *corev1.ResourceRequirements `json:"resources,omitempty"`
+	NodeSelector      map[string]string            `json:"nodeSelector,omitempty"`
+	Tolerations       []corev1.Toleration          `json:"tolerations,omitempty"`
+	Affinity          *corev1.Affinity             `json:"affinity,omitempty"`
+	PriorityClassName string                       `json:"priorityClassName,omitempty"`
+	ExtraArgs         []argument                   `json:"extraArgs,omitempty"`
+
+	// imageFlag is the image if the file names no repository. The arguments of extraArgsFlag apply
+	// together with those of the file.
+	imageFlag     string
+	extraArgsFlag []string
+}
+
+type argument struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
 // Keys of the chart's values of the components.
 const (
-	apiServer             = "apiServer"
-	aggregatedAPIServer   = "aggregatedApiServer"
-	kubeControllerManager = "kubeControllerManager"
-	controllerManager     = "controllerManager"
-	scheduler             = "scheduler"
-	webhook               = "webhook"
-	etcd                  = "etcd"
+	apiServer         = "apiServer"
+	controllerManager = "controllerManager"
+	webhook           = "webhook"
+	etcd              = "etcd"
 )
 
 // componentRow is a component whose flags and settings have the same form.
 type componentRow struct {
+	*component
 	// key is the key of the chart's values, and flag the prefix of the flags.
 	key, flag string
 	// kubeImage is the name of the upstream image that can run the component. Empty means that only
@@ -36,92 +163,80 @@ type componentRow struct {
 	kubeImage string
 }
 
-// componentRows are the components of a control plane besides etcd.
-var componentRows = []componentRow{
-	{apiServer, "karmada-apiserver", "kube-apiserver"},
-	{aggregatedAPIServer, "karmada-aggregated-apiserver", ""},
-	{kubeControllerManager, "karmada-kube-controller-manager", "kube-controller-manager"},
-	{controllerManager, "karmada-controller-manager", ""},
-	{scheduler, "karmada-scheduler", ""},
-	{webhook, "karmada-webhook", ""},
+// componentRows returns the components of a control plane besides etcd.
+func (o *initOptions) componentRows() []componentRow {
+	c := &o.Components
+	return []componentRow{
+		{&c.KarmadaAPIServer.component, apiServer, "karmada-apiserver", "kube-apiserver"},
+		{&c.KarmadaAggregatedAPIServer, "aggregatedApiServer", "karmada-aggregated-apiserver", ""},
+		{&c.KubeControllerManager, "kubeControllerManager", "karmada-kube-controller-manager", "kube-controller-manager"},
+		{&c.KarmadaControllerManager, controllerManager, "karmada-controller-manager", ""},
+		{&c.KarmadaScheduler, "scheduler", "karmada-scheduler", ""},
+		{&c.KarmadaWebhook, webhook, "karmada-webhook", ""},
+	}
 }
 
-// etcdRow is etcd, which has further flags.
-var etcdRow = componentRow{etcd, "etcd", "etcd"}
-
-// initOptions are the flags of init, after the configuration file has replaced some of them.
-type initOptions struct {
-	hostFlags   command.Kubeconfig
-	config      string
-	namespace   string
-	domain      string
-	port        int32
-	dataDir     string
-	pkiDir      string
-	crds        string
-	waitSeconds int
-	dryRun      bool
-	output      string
-
-	certificates certificateOptions
-	etcd         etcdOptions
-	images       imageOptions
-	components   map[string]*componentOptions
-	// advertiseAddress is the address of the API server for clients outside the host.
-	advertiseAddress   string
-	serviceAnnotations map[string]string
-	networkPolicies    bool
-	// failover lets NoExecute taints evict workloads.
-	failover bool
+// etcdRow returns etcd, which has further flags.
+func (o *initOptions) etcdRow() componentRow {
+	return componentRow{&o.Etcd.Local.component, etcd, "etcd", "etcd"}
 }
 
-type certificateOptions struct {
-	caCertFile, caKeyFile string
-	// externalDNS and externalIP are comma-separated lists.
-	externalDNS, externalIP string
-	validity                time.Duration
+// image returns the image of a component. It can be empty.
+func (c *component) image() string {
+	switch {
+	case c.Repository == "":
+		return c.imageFlag
+	case c.Tag == "":
+		return c.Repository
+	}
+	return c.Repository + ":" + c.Tag
 }
 
-type etcdOptions struct {
-	componentOptions
-	storageMode, dataPath, claimSize, storageClass string
-	// nodeSelectorLabels are pairs of a key and a value, which select the node of the data.
-	nodeSelectorLabels string
-	external           externalEtcdOptions
+// arguments returns the further arguments of a component. Arguments of the file replace those of the
+// flag that have the same name. The flag has split arguments at commas: a part without dashes belongs to
+// the argument before it.
+func (c *component) arguments() []string {
+	var arguments []string
+	for _, part := range c.extraArgsFlag {
+		if len(arguments) > 0 && !strings.HasPrefix(part, "--") {
+			arguments[len(arguments)-1] += "," + part
+			continue
+		}
+		arguments = append(arguments, part)
+	}
+	for _, given := range c.ExtraArgs {
+		text := "--" + strings.TrimPrefix(given.Name, "--")
+		if given.Value != "" {
+			text += "=" + given.Value
+		}
+		arguments = slices.DeleteFunc(arguments, func(other string) bool { return argumentName(other) == argumentName(text) })
+		arguments = append(arguments, text)
+	}
+	return arguments
 }
 
-type externalEtcdOptions struct {
-	servers, keyPrefix        string
-	caFile, certFile, keyFile string
+// argumentName returns the part of an argument before the equals sign.
+func argumentName(argument string) string {
+	name, _, _ := strings.Cut(argument, "=")
+	return name
 }
 
-type imageOptions struct {
-	pullPolicy  string
-	pullSecrets []string
-	// registry replaces the registry and the path of all images.
-	registry                             string
-	kubeRegistry, kubeTag, mirrorCountry string
-}
+// commaList is a list whose flag is comma-separated.
+type commaList []string
 
-// componentOptions are the settings of one component.
-type componentOptions struct {
-	image         string
-	replicas      int32
-	priorityClass string
-	extraArgs     []string
-	resources     corev1.ResourceRequirements
-	affinity      *corev1.Affinity
-	nodeSelector  map[string]string
-	tolerations   []corev1.Toleration
-}
+// String returns the value of the flag.
+func (c *commaList) String() string { return strings.Join(*c, ",") }
 
-// splitList splits a comma-separated list.
-func splitList(text string) []string {
-	var entries []string
+// Set sets the entries. It implements pflag.Value.
+func (c *commaList) Set(text string) error {
+	*c = nil
 	for entry := range strings.SplitSeq(text, ",") {
 		if entry = strings.TrimSpace(entry); entry != "" {
-			entries = append(entries, entry)
+			*c = append(*c, entry)
 		}
 	}
-	return entries
+	return nil
 }
+
+// Type returns the name of the type in help.
+func (c *commaList) Type() string { return "string" }

@@ -33,7 +33,9 @@ const (
 // tokenLifetime is the validity of the token that init prints.
 const tokenLifetime = 24 * time.Hour
 
-func (o *initOptions) kubeconfigPath() string { return filepath.Join(o.dataDir, kubeconfigFile) }
+func (o *initOptions) kubeconfigPath() string {
+	return filepath.Join(o.KarmadaDataPath, kubeconfigFile)
+}
 
 // writeFiles writes the kubeconfig, a copy of the certificates and examples. It writes only files that
 // differ.
@@ -46,7 +48,7 @@ func (o *initOptions) writeFiles(install *installer.Installer, result *installer
 		if strings.HasSuffix(name, pki.CertSuffix) {
 			mode = 0o644
 		}
-		if err := writeFile(filepath.Join(o.pkiDir, name), data, mode); err != nil {
+		if err := writeFile(filepath.Join(o.KarmadaPKIPath, name), data, mode); err != nil {
 			return err
 		}
 	}
@@ -55,7 +57,7 @@ func (o *initOptions) writeFiles(install *installer.Installer, result *installer
 		return err
 	}
 	for name, text := range examples {
-		if err := writeFile(filepath.Join(o.dataDir, name), text, 0o644); err != nil {
+		if err := writeFile(filepath.Join(o.KarmadaDataPath, name), text, 0o644); err != nil {
 			return err
 		}
 	}
@@ -148,9 +150,9 @@ func (o *initOptions) print(ctx context.Context, program *command.Program, insta
 // report prints what was done and how to continue.
 func (o *initOptions) report(ctx context.Context, program *command.Program, result *installer.Result, took time.Duration) error {
 	if result.Written == 0 {
-		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s, and nothing had to be changed (%.1fs).\n", o.namespace, took.Seconds())
+		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s, and nothing had to be changed (%.1fs).\n", o.Components.KarmadaAPIServer.Networking.Namespace, took.Seconds())
 	} else {
-		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s (%.1fs, %d objects written).\n", o.namespace, took.Seconds(), result.Written)
+		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s (%.1fs, %d objects written).\n", o.Components.KarmadaAPIServer.Networking.Namespace, took.Seconds(), result.Written)
 	}
 	register := program.Name + " --kubeconfig " + o.kubeconfigPath() + " token create --print-register-command"
 	if result.IsFirst {

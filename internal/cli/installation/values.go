@@ -1,13 +1,15 @@
 package installation
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"maps"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	jsonutil "k8s.io/apimachinery/pkg/util/json"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/install/rendering"
@@ -29,42 +31,39 @@ func (o *initOptions) values(addresses []string) (values, error) {
 	all := values{
 		"naming": values{"kubeControllerManager": "kube-controller-manager", "configPerComponent": true},
 		"global": values{
-			"imagePullSecrets": list(o.images.pullSecrets),
+			"imagePullSecrets": list(o.Images.ImagePullSecrets),
 			"commonLabels":     values{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingApp},
 		},
-		"karmadaImagePullPolicy": o.images.pullPolicy,
-		"clusterDomain":          o.domain,
+		"karmadaImagePullPolicy": o.Images.ImagePullPolicy,
+		"clusterDomain":          o.HostCluster.Domain,
 		"certs": values{"mode": "auto", "auto": values{
-			"expiry": o.certificates.validity.String(),
-			"hosts":  list(slices.Concat(addresses, splitList(o.certificates.externalDNS), splitList(o.certificates.externalIP))),
+			"expiry": o.Certificates.ValidityPeriod.Duration.String(),
+			"hosts":  list(slices.Concat(addresses, o.Certificates.ExternalDNS, o.Certificates.ExternalIP)),
 		}},
 		"networkPolicies": values{"enabled": o.networkPolicies},
 	}
-	if o.images.registry != "" {
-		all["componentDefaults"] = values{"image": values{"registry": o.images.registry, "repository": rendering.ImageName}}
+	if registry := o.Images.PrivateRegistry.Registry; registry != "" {
+		all["componentDefaults"] = values{"image": values{"registry": registry, "repository": rendering.ImageName}}
 	}
-	for _, row := range componentRows {
-		component, err := o.components[row.key].values(row, &o.images)
+	for _, row := range o.componentRows() {
+		component, err := row.values(&o.Images)
 		if err != nil {
 			return nil, err
 		}
-		all[row.key] = component
-	}
-	if o.failover {
-		for key, flag := range failoverFlags {
-			component := all[key].(values)
+		if flag, hasFlag := failoverFlags[row.key]; hasFlag && o.failover {
 			component["featureGates"] = values{failoverGate: true}
-			if !o.components[key].sets(flag) {
-				component["extraArgs"] = append(component["extraArgs"].([]any), flag+"=true")
+			if isSetByUser := slices.ContainsFunc(row.arguments(), func(argument string) bool { return argumentName(argument) == flag }); !isSetByUser {
+				component["extraArgs"] = list(append(row.arguments(), flag+"=true"))
 			}
 		}
+		all[row.key] = component
 	}
-	server := all[apiServer].(values)
-	server["serviceType"], server["nodePort"] = "NodePort", int64(o.port)
-	server["externalURL"] = fmt.Sprintf("https://%s:%d", bracket(addresses[0]), o.port)
-	server["serviceAnnotations"] = stringMap(o.serviceAnnotations)
+	options, server := &o.Components.KarmadaAPIServer, all[apiServer].(values)
+	server["serviceType"], server["nodePort"] = "NodePort", int64(options.Networking.Port)
+	server["externalURL"] = "https://" + net.JoinHostPort(addresses[0], strconv.Itoa(int(options.Networking.Port)))
+	server["serviceAnnotations"] = stringMap(options.ServiceAnnotations)
 	var err error
-	all[etcd], err = o.etcd.values(&o.images)
+	all[etcd], err = o.etcdValues()
 	return all, err
 }
 
@@ -78,42 +77,27 @@ var failoverFlags = map[string]string{
 	webhook:           "--allow-no-execute-taint-policy",
 }
 
-// sets reports whether the user sets a flag of a component.
-func (c *componentOptions) sets(flag string) bool {
-	return slices.ContainsFunc(joinArguments(c.extraArgs), func(argument string) bool {
-		name, _, _ := strings.Cut(argument, "=")
-		return name == flag
-	})
-}
-
-// bracket returns an IPv6 address in brackets, and any other host unchanged.
-func bracket(host string) string {
-	if strings.Contains(host, ":") {
-		return "[" + host + "]"
+func (o *initOptions) etcdValues() (values, error) {
+	if external := &o.Etcd.External; o.Etcd.isExternal() {
+		return values{"mode": "external", "external": values{"servers": external.Endpoints.String(), "registryPrefix": external.KeyPrefix}}, nil
 	}
-	return host
-}
-
-func (e *etcdOptions) values(images *imageOptions) (values, error) {
-	if e.external.servers != "" {
-		return values{"mode": "external", "external": values{"servers": e.external.servers, "registryPrefix": e.external.keyPrefix}}, nil
-	}
-	internal, err := e.componentOptions.values(etcdRow, images)
+	internal, err := o.etcdRow().values(&o.Images)
 	if err != nil {
 		return nil, err
 	}
-	internal["storageType"] = map[string]string{storageEmptyDir: "emptyDir", storageHostPath: "hostPath", storageClaim: "pvc"}[e.storageMode]
-	internal["hostPath"] = e.dataPath
-	internal["pvc"] = values{"storageClass": e.storageClass, "size": e.claimSize}
-	if e.storageMode == storageHostPath && e.nodeSelector == nil {
-		internal["nodeSelector"] = stringMap(parseLabels(e.nodeSelectorLabels))
+	local := &o.Etcd.Local
+	internal["storageType"] = map[string]string{storageEmptyDir: "emptyDir", storageHostPath: "hostPath", storageClaim: "pvc"}[local.StorageMode]
+	internal["hostPath"] = local.DataPath
+	internal["pvc"] = values{"storageClass": local.StorageClassesName, "size": local.PVCSize}
+	if local.StorageMode == storageHostPath && local.NodeSelector == nil {
+		internal["nodeSelector"] = parseLabels(local.nodeSelectorFlag)
 	}
 	return values{"mode": "internal", "internal": internal}, nil
 }
 
 // parseLabels parses labels of the form a=b,c=d.
-func parseLabels(text string) map[string]string {
-	labels := map[string]string{}
+func parseLabels(text string) values {
+	labels := values{}
 	for pair := range strings.SplitSeq(text, ",") {
 		if key, value, _ := strings.Cut(strings.TrimSpace(pair), "="); key != "" {
 			labels[key] = value
@@ -123,94 +107,51 @@ func parseLabels(text string) map[string]string {
 }
 
 // values returns the chart's values of a component.
-func (c *componentOptions) values(row componentRow, images *imageOptions) (values, error) {
-	component := values{
-		"replicaCount":      int64(c.replicas),
-		"priorityClassName": c.priorityClass,
-		"extraArgs":         list(joinArguments(c.extraArgs)),
-		"nodeSelector":      stringMap(c.nodeSelector),
+func (c componentRow) values(images *imageOptions) (values, error) {
+	encoded, err := json.Marshal(c.component)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the settings of %s: %w", c.flag, err)
 	}
-	if image := chooseImage(c.image, row, images); image != nil {
+	settings := values{}
+	if err := jsonutil.Unmarshal(encoded, &settings); err != nil {
+		return nil, fmt.Errorf("decoding the settings of %s: %w", c.flag, err)
+	}
+	component := values{"replicaCount": int64(*c.Replicas), "priorityClassName": c.PriorityClassName, "extraArgs": list(c.arguments())}
+	for _, key := range []string{"affinity", "nodeSelector", "resources", "tolerations"} {
+		if setting, isSet := settings[key]; isSet {
+			component[key] = setting
+		}
+	}
+	if image := c.imageValues(images); image != nil {
 		component["image"] = image
 	}
-	for key, setting := range map[string]any{"resources": &c.resources, "affinity": c.affinity} {
-		encoded, err := encode(setting)
-		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", key, row.flag, err)
-		}
-		if len(encoded) > 0 {
-			component[key] = encoded
-		}
-	}
-	tolerations, err := encodeTolerations(c.tolerations)
-	if err != nil {
-		return nil, fmt.Errorf("tolerations of %s: %w", row.flag, err)
-	}
-	component["tolerations"] = tolerations
 	return component, nil
 }
 
-// chooseImage returns the image of a component, or nil if it is the image of Karmada: an image of its
+// imageValues returns the image of a component, or nil if it is the image of Karmada: an image of its
 // own flag, or an upstream image if any flag selects upstream images.
-func chooseImage(image string, row componentRow, images *imageOptions) values {
-	if image != "" && image != defaultImage() {
+func (c componentRow) imageValues(images *imageOptions) values {
+	if image := c.image(); image != "" && image != defaultImage() {
 		repository, tag := rendering.SplitImage(image)
 		return values{"registry": "", "repository": repository, "tag": tag}
 	}
-	if row.kubeImage == "" {
-		return nil
-	}
-	registry := images.kubeRegistry
+	registry := images.KubeImageRegistry
 	switch {
+	case c.kubeImage == "":
+		return nil
 	case registry != "":
-	case images.mirrorCountry == "cn":
+	case images.KubeImageMirrorCountry == "cn":
 		registry = cnRegistry
-	case images.mirrorCountry == "global", images.kubeTag != "":
+	case images.KubeImageMirrorCountry == "global", images.KubeImageTag != "":
 		registry = kubeRegistry
 	default:
 		return nil
 	}
-	tag := etcdTag
-	if row.key != etcd {
-		if tag = images.kubeTag; tag == "" {
-			tag = defaultKubeTag
-		}
+	tag := cmp.Or(images.KubeImageTag, defaultKubeTag)
+	if c.key == etcd {
+		tag = etcdTag
 	}
-	return values{"registry": registry, "repository": row.kubeImage, "tag": tag}
-}
-
-// joinArguments joins the parts of arguments that the flag has split at commas: a part without dashes
-// belongs to the argument before it.
-func joinArguments(parts []string) []string {
-	var joined []string
-	for _, part := range parts {
-		if len(joined) > 0 && !strings.HasPrefix(part, "--") {
-			joined[len(joined)-1] += "," + part
-			continue
-		}
-		joined = append(joined, part)
-	}
-	return joined
-}
-
-// encode returns an API type as values, without empty fields.
-func encode(setting any) (values, error) {
-	if affinity, ok := setting.(*corev1.Affinity); ok && affinity == nil {
-		return nil, nil
-	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(setting)
-}
-
-func encodeTolerations(tolerations []corev1.Toleration) ([]any, error) {
-	encoded := []any{}
-	for i := range tolerations {
-		toleration, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&tolerations[i])
-		if err != nil {
-			return nil, err
-		}
-		encoded = append(encoded, toleration)
-	}
-	return encoded, nil
+	return values{"registry": registry, "repository": c.kubeImage, "tag": tag}
 }
 
 func list(texts []string) []any {
@@ -223,8 +164,8 @@ func list(texts []string) []any {
 
 func stringMap(texts map[string]string) values {
 	entries := values{}
-	for _, key := range slices.Sorted(maps.Keys(texts)) {
-		entries[key] = texts[key]
+	for key, text := range texts {
+		entries[key] = text
 	}
 	return entries
 }
