@@ -33,7 +33,7 @@ func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) 
 	if err != nil {
 		return 0, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	applier := Applier{API: karmadaClient, Installer: FieldManager, Cluster: "the control plane", Progressf: func(string, ...any) {}, ownsAll: true}
+	applier := Applier{API: karmadaClient, Installer: FieldManager, Cluster: KarmadaName, Progressf: func(string, ...any) {}, ownsAll: true}
 	errs := make([]error, len(objects))
 	var changes atomic.Int64
 	var writers errgroup.Group

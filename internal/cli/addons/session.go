@@ -30,8 +30,8 @@ const requestTimeout = 30 * time.Second
 
 // Names of the clusters in messages.
 const (
-	hostName    = "the host cluster"
-	karmadaName = "the control plane"
+	hostName    = install.HostName
+	karmadaName = install.KarmadaName
 )
 
 // session contains the flags of one command, and the clients of its clusters.

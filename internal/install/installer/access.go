@@ -33,7 +33,7 @@ func (i *Installer) ConnectKarmada(ctx context.Context) (*rest.Config, error) {
 	if len(i.files[certificates.Karmada+".crt"]) == 0 {
 		return nil, fmt.Errorf("the installation in namespace %s of %s has no certificate of an administrator", i.Namespace, hostName)
 	}
-	return i.karmadaConfig()
+	return i.karmadaConfig(), nil
 }
 
 // HasAPIServer reports whether the host has the installation's API server, running or not. It has
@@ -68,15 +68,21 @@ const (
 )
 
 // clientConfig returns the client configuration of an administrator of the control plane.
-func (i *Installer) clientConfig(server string) (*rest.Config, error) {
-	data, err := i.kubeconfig(server)
-	if err != nil {
-		return nil, err
+func (i *Installer) clientConfig(server string) *rest.Config {
+	return &rest.Config{
+		Host: server, QPS: queriesPerSecond, Burst: burst, Timeout: requestTimeout,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: i.files[certificates.CA+".crt"], CertData: i.files[certificates.Karmada+".crt"], KeyData: i.files[certificates.Karmada+".key"],
+		},
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(data)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", karmadaName, err)
+}
+
+// karmadaConfig returns the client configuration of the control plane for this program.
+func (i *Installer) karmadaConfig() *rest.Config {
+	if i.InHost {
+		return i.clientConfig(i.settings.internalURL)
 	}
-	config.QPS, config.Burst, config.Timeout = queriesPerSecond, burst, requestTimeout
-	return config, nil
+	config := i.clientConfig(i.settings.externalURL)
+	config.Dial = i.tunnel.dial
+	return config
 }

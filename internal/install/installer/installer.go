@@ -1,5 +1,4 @@
-// Package installer answers: in which steps does a control plane get into a host cluster, and how is
-// it changed and removed?
+// Package installer installs a control plane in a host cluster, changes it and removes it.
 //
 // The objects come from the chart; see package rendering. An Installer applies the objects that
 // differ, in the order in which they need each other, and waits for their Pods. Invariants:
@@ -32,8 +31,8 @@ const Name = "karmada-installation"
 
 // Names of the clusters in messages.
 const (
-	hostName    = "the host cluster"
-	karmadaName = "the control plane"
+	hostName    = install.HostName
+	karmadaName = install.KarmadaName
 )
 
 // requestTimeout is the time limit of each request.
@@ -92,7 +91,7 @@ type Result struct {
 	IsFirst bool
 	// Written is the number of objects that were created, changed or deleted.
 	Written int
-	// Kubeconfig gives the rights of an administrator of the control plane.
+	// Kubeconfig is the kubeconfig of an administrator of the control plane.
 	Kubeconfig []byte
 	// Files are the certificates.
 	Files certificates.Set
@@ -108,16 +107,24 @@ func New(options Options) (*Installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := rest.CopyConfig(options.Host)
-	config.Timeout = requestTimeout
-	host, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	host, err := newHostClient(options.Host)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client of %s: %w", hostName, err)
+		return nil, err
 	}
 	i := &Installer{Options: options, host: host, now: time.Now, settings: settings}
 	i.tunnel = &tunnel{hostConfig: options.Host, host: host, namespace: options.Namespace, app: settings.apiServer}
 	i.applier = install.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: options.Progressf}
 	return i, nil
+}
+
+func newHostClient(config *rest.Config) (client.Client, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = requestTimeout
+	host, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of %s: %w", hostName, err)
+	}
+	return host, nil
 }
 
 // Install installs the control plane, or changes it to the values.

@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,11 +25,9 @@ type Host struct {
 
 // ReadHost reads the nodes of a host cluster.
 func ReadHost(ctx context.Context, config *rest.Config) (*Host, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = requestTimeout
-	api, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	api, err := newHostClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client of %s: %w", hostName, err)
+		return nil, err
 	}
 	list := &corev1.NodeList{}
 	if err := api.List(ctx, list); err != nil {
@@ -114,14 +111,9 @@ func isHealthy(node *corev1.Node) bool {
 	return isReady
 }
 
-// LabelEtcdNode sets the label of the node for the data of etcd.
-func (h *Host) LabelEtcdNode(ctx context.Context, name string) error {
-	return h.patchLabel(ctx, name, `""`)
-}
-
-// EtcdLabelUser returns the namespace of another installation whose etcd selects its node by the label
+// etcdLabelUser returns the namespace of another installation whose etcd selects its node by the label
 // EtcdNodeLabel, or an empty string.
-func (h *Host) EtcdLabelUser(ctx context.Context, except string) (namespace string, err error) {
+func (h *Host) etcdLabelUser(ctx context.Context, except string) (namespace string, err error) {
 	list := &appsv1.StatefulSetList{}
 	if err := h.api.List(ctx, list); err != nil {
 		return "", fmt.Errorf("listing the StatefulSets of %s: %w", hostName, err)

@@ -22,7 +22,7 @@ func (i *Installer) preflight(ctx context.Context) (err error) {
 	if i.stored, err = readStored(ctx, i.host, i.Namespace, i.Release); err != nil {
 		return err
 	}
-	checks := []func(context.Context) error{i.checkValues, i.checkRights, i.checkExisting, i.checkNodePort, i.checkStorageClass, i.checkEtcdMembers}
+	checks := []func(context.Context) error{i.checkValues, i.checkPermissions, i.checkExisting, i.checkNodePort, i.checkStorageClass, i.checkEtcdMembers}
 	var errs []error
 	for _, check := range checks {
 		errs = append(errs, check(ctx))
@@ -75,8 +75,8 @@ func formatLabels(labels map[string]string) string {
 	return strings.Join(pairs, ", ")
 }
 
-// rights are the rights that an installation needs in its namespace.
-var rights = []authorizationv1.ResourceAttributes{
+// managedResources are the resources of an installation in its namespace.
+var managedResources = []authorizationv1.ResourceAttributes{
 	{Group: "apps", Resource: "deployments"},
 	{Group: "apps", Resource: "statefulsets"},
 	{Resource: "services"},
@@ -88,30 +88,31 @@ var rights = []authorizationv1.ResourceAttributes{
 	{Group: "policy", Resource: "poddisruptionbudgets"},
 }
 
-// checkRights returns an error that names the rights that the user lacks in the host.
-func (i *Installer) checkRights(ctx context.Context) error {
+// checkPermissions returns an error that names the permissions that the user lacks in the host.
+func (i *Installer) checkPermissions(ctx context.Context) error {
 	var missing []string
-	for _, right := range rights {
+	for _, resource := range managedResources {
 		for _, verb := range []string{"get", "create", "patch"} {
-			right.Verb, right.Namespace = verb, i.Namespace
-			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+			resource.Verb, resource.Namespace = verb, i.Namespace
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &resource}}
 			if err := i.host.Create(ctx, review); err != nil {
-				return fmt.Errorf("checking your rights in %s: %w", hostName, err)
+				return fmt.Errorf("checking your permissions in %s: %w", hostName, err)
 			}
 			if !review.Status.Allowed {
-				missing = append(missing, strings.TrimSuffix(verb+" "+right.Resource+"."+right.Group, "."))
+				missing = append(missing, strings.TrimSuffix(verb+" "+resource.Resource+"."+resource.Group, "."))
 			}
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("you lack rights in namespace %s of %s: %s: ask an administrator of the cluster for the role cluster-admin, or for these rights", i.Namespace, hostName, strings.Join(missing, ", "))
+		return fmt.Errorf("you lack permissions in namespace %s of %s: %s: ask an administrator of the cluster for the role cluster-admin, or for these permissions", i.Namespace, hostName, strings.Join(missing, ", "))
 	}
 	return nil
 }
 
 // checkNodePort returns an error if another Service of the host has the node port of the API server.
 func (i *Installer) checkNodePort(ctx context.Context) error {
-	if i.settings.nodePort == 0 {
+	nodePort := i.settings.APIServer.NodePort
+	if nodePort == 0 {
 		return nil
 	}
 	services := &corev1.ServiceList{}
@@ -127,8 +128,8 @@ func (i *Installer) checkNodePort(ctx context.Context) error {
 			continue
 		}
 		for _, port := range service.Spec.Ports {
-			if int64(port.NodePort) == i.settings.nodePort {
-				return fmt.Errorf("node port %d of %s is used by Service %s/%s: choose another port with --port", i.settings.nodePort, hostName, service.Namespace, service.Name)
+			if port.NodePort == nodePort {
+				return fmt.Errorf("node port %d of %s is used by Service %s/%s: choose another port with --port", nodePort, hostName, service.Namespace, service.Name)
 			}
 		}
 	}
@@ -140,18 +141,20 @@ const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
 
 // checkStorageClass returns an error if the StorageClass for the data of etcd does not exist.
 func (i *Installer) checkStorageClass(ctx context.Context) error {
-	if !i.settings.usesClaims {
+	etcdSettings := i.settings.Etcd.Internal
+	if i.settings.spec.EtcdReplicas == 0 || etcdSettings.StorageType != "pvc" {
 		return nil
 	}
+	wanted := etcdSettings.PVC.StorageClass
 	classes := &storagev1.StorageClassList{}
 	if err := i.host.List(ctx, classes); err != nil {
 		return fmt.Errorf("listing the StorageClasses of %s: %w", hostName, err)
 	}
 	var names []string
-	for i2 := range classes.Items {
-		class := &classes.Items[i2]
+	for at := range classes.Items {
+		class := &classes.Items[at]
 		isDefault := class.Annotations[defaultClassAnnotation] == "true"
-		if class.Name == i.settings.storageClass || i.settings.storageClass == "" && isDefault {
+		if class.Name == wanted || wanted == "" && isDefault {
 			return nil
 		}
 		names = append(names, class.Name)
@@ -159,10 +162,10 @@ func (i *Installer) checkStorageClass(ctx context.Context) error {
 	if names == nil {
 		names = []string{"none"}
 	}
-	if i.settings.storageClass == "" {
+	if wanted == "" {
 		return fmt.Errorf("%s has no default StorageClass for the data of etcd: choose one with --storage-classes-name (existing: %s)", hostName, strings.Join(names, ", "))
 	}
-	return fmt.Errorf("StorageClass %s does not exist in %s: choose another with --storage-classes-name (existing: %s)", i.settings.storageClass, hostName, strings.Join(names, ", "))
+	return fmt.Errorf("StorageClass %s does not exist in %s: choose another with --storage-classes-name (existing: %s)", wanted, hostName, strings.Join(names, ", "))
 }
 
 // checkValues returns an error if the chart rejects the values.

@@ -30,7 +30,7 @@ func (i *Installer) Preview(ctx context.Context) (written int, err error) {
 	}
 	_, obsolete := i.inventory()
 	for _, reference := range obsolete {
-		i.Progressf("%s would be deleted in %s", install.Describe(reference.object()), hostName)
+		i.Progressf("%s would be deleted in %s", install.Describe(referencedObject(reference)), hostName)
 	}
 	return i.written + len(obsolete), nil
 }

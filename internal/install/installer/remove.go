@@ -89,7 +89,7 @@ func (r Removal) unlabelNodes(ctx context.Context) error {
 		r.Printf("no node has the label %q", clusterv1alpha1.EtcdNodeLabel)
 		return nil
 	}
-	user, err := r.EtcdLabelUser(ctx, r.Namespace)
+	user, err := r.etcdLabelUser(ctx, r.Namespace)
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,9 @@ const partOfLabel, partOf = "app.kubernetes.io/part-of", "karmada"
 // Open returns the installer of the installation in a namespace, with the values of its last run.
 // The options need no Installation.
 func Open(ctx context.Context, options Options, namespace string) (*Installer, error) {
-	config := rest.CopyConfig(options.Host)
-	config.Timeout = requestTimeout
-	host, err := client.New(config, client.Options{})
+	host, err := newHostClient(options.Host)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client of %s: %w", hostName, err)
+		return nil, err
 	}
 	secrets := &corev1.SecretList{}
 	if err := host.List(ctx, secrets, client.InNamespace(namespace), client.MatchingLabels{partOfLabel: partOf}); err != nil {
@@ -50,7 +48,7 @@ func Open(ctx context.Context, options Options, namespace string) (*Installer, e
 		if release == "" || secret.Name != SecretName(release) {
 			continue
 		}
-		found, err := decodeStored(secret)
+		found, err := decodeStoredSecret(secret)
 		if err != nil {
 			return nil, err
 		}
@@ -202,9 +200,9 @@ func readConfigHash(workload client.Object) (string, error) {
 // for a release in a namespace. The Secret of etcd has the same name for all releases, so
 // hasExternalEtcd must report whether the release has none: another release may have it.
 func DeleteCertificates(ctx context.Context, hostConfig *rest.Config, release, namespace string, hasExternalEtcd bool, progressf func(string, ...any)) error {
-	host, err := client.New(hostConfig, client.Options{})
+	host, err := newHostClient(hostConfig)
 	if err != nil {
-		return fmt.Errorf("creating a client of %s: %w", hostName, err)
+		return err
 	}
 	applier := install.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: progressf}
 	names := []string{release + "-cert", release + "-webhook-cert", release + "-kubeconfig"}

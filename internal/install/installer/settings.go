@@ -1,12 +1,12 @@
 package installer
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"karmada.io/karmada/internal/install/certificates"
 	"karmada.io/karmada/internal/install/rendering"
@@ -15,8 +15,38 @@ import (
 // apiServerPort is the port of the Service of the API server.
 const apiServerPort = 5443
 
-// settings are the values of the chart that the steps of an installation need.
+// chartValues are the values of the chart that the steps of an installation need.
+type chartValues struct {
+	ClusterDomain   string   `json:"clusterDomain"`
+	SystemNamespace string   `json:"systemNamespace"`
+	Components      []string `json:"components"`
+	APIServer       struct {
+		ExternalURL string `json:"externalURL"`
+		NodePort    int32  `json:"nodePort"`
+	} `json:"apiServer"`
+	Certs struct {
+		Mode string `json:"mode"`
+		Auto struct {
+			Expiry           metav1.Duration `json:"expiry"`
+			Hosts            []string        `json:"hosts"`
+			RootCAExpiryDays int             `json:"rootCAExpiryDays"`
+		} `json:"auto"`
+	} `json:"certs"`
+	Etcd struct {
+		Mode     string `json:"mode"`
+		Internal struct {
+			ReplicaCount int    `json:"replicaCount"`
+			StorageType  string `json:"storageType"`
+			PVC          struct {
+				StorageClass string `json:"storageClass"`
+			} `json:"pvc"`
+		} `json:"internal"`
+	} `json:"etcd"`
+}
+
+// settings are the values of the chart with what follows from them.
 type settings struct {
+	chartValues
 	spec certificates.Spec
 	// isManaged means that the installation issues the certificates.
 	isManaged bool
@@ -25,95 +55,38 @@ type settings struct {
 	// internalURL and externalURL are the URLs of the API server for clients in the host, and for
 	// clients outside of it.
 	internalURL, externalURL string
-	nodePort                 int64
-	storageClass             string
-	usesClaims               bool
-	// hasSearch means that the installation contains karmada-search.
-	hasSearch bool
 }
 
-// readSettings reads the values of an installation. An error names the value.
+// hasSearch reports whether the installation contains karmada-search.
+func (s *settings) hasSearch() bool { return slices.Contains(s.Components, search) }
+
+// readSettings reads the values of an installation. The schema of the chart has checked their types.
 func readSettings(installation rendering.Installation) (settings, error) {
-	values, err := installation.EffectiveValues()
+	effective, err := installation.EffectiveValues()
 	if err != nil {
 		return settings{}, err
 	}
-	read := reader{values: values}
-	apiServer := installation.Release + "-apiserver"
-	domain := read.text("clusterDomain")
-	s := settings{
-		isManaged:   read.text("certs", "mode") == "auto",
-		apiServer:   apiServer,
-		internalURL: fmt.Sprintf("https://%s.%s.svc.%s:%d", apiServer, installation.Namespace, domain, apiServerPort),
-		externalURL: read.text("apiServer", "externalURL"),
-		nodePort:    read.number("apiServer", "nodePort"),
+	encoded, err := json.Marshal(effective)
+	if err != nil {
+		return settings{}, fmt.Errorf("encoding the values of the installation: %w", err)
 	}
-	s.hasSearch = slices.Contains(read.texts("components"), search)
-	if s.externalURL == "" {
+	s := settings{apiServer: installation.Release + "-apiserver"}
+	if err := json.Unmarshal(encoded, &s.chartValues); err != nil {
+		return settings{}, fmt.Errorf("decoding the values of the installation: %w", err)
+	}
+	s.isManaged = s.Certs.Mode == "auto"
+	s.internalURL = fmt.Sprintf("https://%s.%s.svc.%s:%d", s.apiServer, installation.Namespace, s.ClusterDomain, apiServerPort)
+	if s.externalURL = s.APIServer.ExternalURL; s.externalURL == "" {
 		s.externalURL = s.internalURL
 	}
 	s.spec = certificates.Spec{
-		Namespace: installation.Namespace, ClusterDomain: domain, ReleaseName: installation.Release, SystemNamespace: read.text("systemNamespace"),
-		ExternalHosts:     read.texts("certs", "auto", "hosts"),
-		LeafLifetime:      read.duration("certs", "auto", "expiry"),
-		AuthorityLifetime: time.Duration(read.number("certs", "auto", "rootCAExpiryDays")) * 24 * time.Hour,
+		Namespace: installation.Namespace, ClusterDomain: s.ClusterDomain, ReleaseName: installation.Release, SystemNamespace: s.SystemNamespace,
+		ExternalHosts:     s.Certs.Auto.Hosts,
+		LeafLifetime:      s.Certs.Auto.Expiry.Duration,
+		AuthorityLifetime: time.Duration(s.Certs.Auto.RootCAExpiryDays) * 24 * time.Hour,
 	}
-	if read.text("etcd", "mode") == "internal" {
-		s.spec.EtcdReplicas = int(read.number("etcd", "internal", "replicaCount"))
-		s.usesClaims = read.text("etcd", "internal", "storageType") == "pvc"
-		s.storageClass = read.text("etcd", "internal", "pvc", "storageClass")
+	if s.Etcd.Mode == "internal" {
+		s.spec.EtcdReplicas = s.Etcd.Internal.ReplicaCount
 	}
-	return s, read.err
-}
-
-// reader reads values by their paths. The schema of the chart has checked their types, so an error
-// is a mistake in the code.
-type reader struct {
-	values rendering.Values
-	err    error
-}
-
-func (r *reader) text(path ...string) string {
-	text, found, err := unstructured.NestedString(r.values, path...)
-	r.check(found, err, path)
-	return text
-}
-
-func (r *reader) texts(path ...string) []string {
-	list, _, err := unstructured.NestedStringSlice(r.values, path...)
-	r.check(true, err, path)
-	return list
-}
-
-func (r *reader) number(path ...string) int64 {
-	value, found, err := unstructured.NestedFieldNoCopy(r.values, path...)
-	r.check(found, err, path)
-	switch number := value.(type) {
-	case int:
-		return int64(number)
-	case int64:
-		return number
-	case float64:
-		return int64(number)
-	}
-	r.check(false, nil, path)
-	return 0
-}
-
-func (r *reader) duration(path ...string) time.Duration {
-	text := r.text(path...)
-	duration, err := time.ParseDuration(text)
-	if err != nil {
-		r.check(true, err, path)
-	}
-	return duration
-}
-
-func (r *reader) check(found bool, err error, path []string) {
-	if err == nil && !found {
-		err = fmt.Errorf("it is missing")
-	}
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("value %s: %w", strings.Join(path, "."), err)
-	}
+	return s, nil
 }

@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -97,15 +98,12 @@ func (i *Installer) labelEtcdNode(ctx context.Context) error {
 	}
 	i.Progressf("node %s gets the label %s, because its disk has the data of etcd", i.EtcdNode, clusterv1alpha1.EtcdNodeLabel)
 	i.written++
-	return (&Host{api: i.host}).LabelEtcdNode(ctx, i.EtcdNode)
+	return (&Host{api: i.host}).patchLabel(ctx, i.EtcdNode, `""`)
 }
 
 // connect waits until this program reaches the API server of the control plane.
 func (i *Installer) connect(ctx context.Context) error {
-	config, err := i.karmadaConfig()
-	if err != nil {
-		return err
-	}
+	config := i.karmadaConfig()
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("creating a client of %s: %w", karmadaName, err)
@@ -208,14 +206,43 @@ func (i *Installer) applyKarmada(ctx context.Context, objects ...client.Object) 
 	return err
 }
 
-// karmadaConfig returns the client configuration of the control plane for this program.
-func (i *Installer) karmadaConfig() (*rest.Config, error) {
-	if i.InHost {
-		return i.clientConfig(i.settings.internalURL)
+// search is the key of karmada-search in the values of the chart. It is also the name after the prefix
+// of the release.
+const search = "search"
+
+// searchService is the name of the Service of karmada-search in the control plane.
+const searchService = "karmada-search"
+
+// registerSearch registers karmada-search if the values contain it, and otherwise removes an earlier
+// registration. It returns the objects that it applied. The addon of karmadactl has the same objects:
+// they are kept.
+func (i *Installer) registerSearch(ctx context.Context) ([]client.Object, error) {
+	objects, err := install.ServerObjects(i.Installation, searchService, rendering.Address{Host: i.serviceHost(search), Port: aggregatedPort}, i.files["ca.crt"])
+	if err != nil {
+		return nil, err
 	}
-	config, err := i.clientConfig(i.settings.externalURL)
-	if err == nil {
-		config.Dial = i.tunnel.dial
+	karmada, err := client.New(i.karmada, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of %s: %w", karmadaName, err)
 	}
-	return config, err
+	applier := install.Applier{API: karmada, Installer: Name, Cluster: karmadaName, Progressf: i.Progressf}
+	if i.settings.hasSearch() {
+		written, err := applier.Apply(ctx, objects...)
+		i.written += written
+		return objects, err
+	}
+	for _, object := range objects {
+		var foreign *install.ForeignError
+		err := applier.CheckOwner(ctx, object)
+		if errors.As(err, &foreign) {
+			continue
+		}
+		if err == nil {
+			err = applier.Delete(ctx, object)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }

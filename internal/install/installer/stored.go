@@ -8,8 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -38,28 +37,20 @@ type stored struct {
 	// IsCompleted means that an installation was successful before.
 	IsCompleted bool
 	// Inventory are the objects of the last run in the host.
-	Inventory []objectReference
+	Inventory []corev1.ObjectReference
 }
 
-// objectReference identifies an object in the host.
-type objectReference struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-}
-
-func referenceTo(object client.Object) objectReference {
+func referenceTo(object client.Object) corev1.ObjectReference {
 	version, kind := object.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-	return objectReference{APIVersion: version, Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+	return corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-func (r objectReference) object() client.Object {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
-	object.SetNamespace(r.Namespace)
-	object.SetName(r.Name)
-	return object
+// referencedObject returns an object that has only the fields of the reference.
+func referencedObject(reference corev1.ObjectReference) client.Object {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: reference.Namespace, Name: reference.Name},
+	}
 }
 
 // readStored reads the description of an installation. It returns nil if there is none.
@@ -72,7 +63,7 @@ func readStored(ctx context.Context, host client.Client, namespace, release stri
 	if err != nil {
 		return nil, fmt.Errorf("reading the installation in namespace %s of %s: %w", namespace, hostName, err)
 	}
-	return decodeStored(secret)
+	return decodeStoredSecret(secret)
 }
 
 // StoredValues returns the values of the installation in a namespace of the host. They are nil if there
@@ -85,7 +76,7 @@ func StoredValues(ctx context.Context, host client.Client, namespace, release st
 	return s.Values, nil
 }
 
-func decodeStored(secret *corev1.Secret) (*stored, error) {
+func decodeStoredSecret(secret *corev1.Secret) (*stored, error) {
 	s := &stored{Release: string(secret.Data[releaseKey]), Version: string(secret.Data[versionKey]), IsCompleted: len(secret.Data[completedKey]) > 0}
 	if err := yaml.Unmarshal(secret.Data[valuesKey], &s.Values); err != nil {
 		return nil, fmt.Errorf("reading key %s of Secret %s/%s of %s: %w", valuesKey, secret.Namespace, secret.Name, hostName, err)
@@ -102,7 +93,7 @@ func decodeStored(secret *corev1.Secret) (*stored, error) {
 func (i *Installer) isFirst() bool { return i.stored == nil || !i.stored.IsCompleted }
 
 // store writes the description of the installation, with the given objects as its inventory.
-func (i *Installer) store(ctx context.Context, inventory []objectReference, isCompleted bool) error {
+func (i *Installer) store(ctx context.Context, inventory []corev1.ObjectReference, isCompleted bool) error {
 	values, err := yaml.Marshal(i.Values)
 	if err != nil {
 		return fmt.Errorf("encoding the values of the installation: %w", err)
@@ -122,7 +113,7 @@ func (i *Installer) store(ctx context.Context, inventory []objectReference, isCo
 
 // inventory returns references to the wanted objects, and to the objects of earlier runs that still
 // must be deleted.
-func (i *Installer) inventory() (all, obsolete []objectReference) {
+func (i *Installer) inventory() (all, obsolete []corev1.ObjectReference) {
 	for _, object := range i.objects.all() {
 		all = append(all, referenceTo(object))
 	}
@@ -140,7 +131,7 @@ func (i *Installer) inventory() (all, obsolete []objectReference) {
 func (i *Installer) deleteObsolete(ctx context.Context) error {
 	_, obsolete := i.inventory()
 	for _, reference := range obsolete {
-		if err := i.applier.Delete(ctx, reference.object()); err != nil {
+		if err := i.applier.Delete(ctx, referencedObject(reference)); err != nil {
 			return err
 		}
 		i.written++
