@@ -179,7 +179,7 @@ func newTestSession(host, karmada []client.Object) (s *session, messages *string
 	build := func(objects []client.Object) client.Client {
 		return fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).Build()
 	}
-	return &session{program: &command.Program{IOStreams: streams}, namespace: "karmada-system", cluster: "east", host: build(host), karmada: build(karmada)}, messages
+	return &session{program: &command.Program{IOStreams: streams}, hostFlags: command.Host{Namespace: "karmada-system"}, cluster: "east", host: build(host), karmada: build(karmada)}, messages
 }
 
 func certificateSecret(installedBy string) *corev1.Secret {

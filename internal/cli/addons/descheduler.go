@@ -37,12 +37,12 @@ func readSecret(ctx context.Context, cluster client.Client, clusterName, namespa
 // if this Secret or the Secret with the kubeconfig of a component does not exist.
 func (s *session) readInstallation(ctx context.Context, component string) (certificates *corev1.Secret, err error) {
 	for _, name := range []string{install.ConfigSecret(component), clusterv1alpha1.CertificateSecret} {
-		secret, err := readSecret(ctx, s.host, hostName, s.namespace, name)
+		secret, err := readSecret(ctx, s.host, hostName, s.hostFlags.Namespace, name)
 		if err != nil {
 			return nil, err
 		}
 		if secret == nil {
-			return nil, errorNoSecret(name, s.namespace)
+			return nil, errorNoSecret(name, s.hostFlags.Namespace)
 		}
 		certificates = secret
 	}
@@ -76,6 +76,6 @@ func disableDescheduler(ctx context.Context, s *session) error {
 
 // awaitReady waits for the Pods of a Deployment of the host.
 func (s *session) awaitReady(ctx context.Context, deployment string, timeout time.Duration) error {
-	workload := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deployment}}
+	workload := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.hostFlags.Namespace, Name: deployment}}
 	return install.AwaitReady(ctx, s.host, workload, timeout)
 }

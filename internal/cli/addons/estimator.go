@@ -104,7 +104,7 @@ func (s *session) checkKarmada(ctx context.Context) error {
 // certificate to copy, as karmada up writes it.
 func (s *session) certificates(ctx context.Context) ([]client.Object, error) {
 	const name = clusterv1alpha1.CertificateSecret
-	existing, err := readSecret(ctx, s.host, hostName, s.namespace, name)
+	existing, err := readSecret(ctx, s.host, hostName, s.hostFlags.Namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *session) certificates(ctx context.Context) ([]client.Object, error) {
 	case err != nil:
 		return nil, err
 	case source == nil && existing == nil:
-		return nil, errorNoSecret(name, s.namespace)
+		return nil, errorNoSecret(name, s.hostFlags.Namespace)
 	case source == nil:
 		return nil, nil
 	}
@@ -124,13 +124,13 @@ func (s *session) certificates(ctx context.Context) ([]client.Object, error) {
 	for _, key := range []string{install.CertKey, install.KeyKey, install.CAKey} {
 		data[key] = source.Data[key]
 	}
-	objects := []client.Object{install.NewSecret(s.namespace, name, data)}
-	err = s.host.Get(ctx, client.ObjectKey{Name: s.namespace}, &corev1.Namespace{})
+	objects := []client.Object{install.NewSecret(s.hostFlags.Namespace, name, data)}
+	err = s.host.Get(ctx, client.ObjectKey{Name: s.hostFlags.Namespace}, &corev1.Namespace{})
 	if apierrors.IsNotFound(err) {
-		return append([]client.Object{install.NewNamespace(s.namespace)}, objects...), nil
+		return append([]client.Object{install.NewNamespace(s.hostFlags.Namespace)}, objects...), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading namespace %s of %s: %w", s.namespace, hostName, err)
+		return nil, fmt.Errorf("reading namespace %s of %s: %w", s.hostFlags.Namespace, hostName, err)
 	}
 	return objects, nil
 }
@@ -146,7 +146,7 @@ func (s *session) awaitAddress(ctx context.Context, o *enableOptions) (string, e
 	if err != nil {
 		return "", err
 	}
-	installation, err := installer.StoredValues(ctx, s.host, s.namespace, rendering.DefaultRelease)
+	installation, err := installer.StoredValues(ctx, s.host, s.hostFlags.Namespace, rendering.DefaultRelease)
 	if err != nil {
 		return "", err
 	}
@@ -157,12 +157,12 @@ func (s *session) awaitAddress(ctx context.Context, o *enableOptions) (string, e
 			s.program.Messagef("%s %v", s.program.Style.Warn("warning:"), err)
 			err = nil
 		}
-		return fmt.Sprintf("%s.%s.svc.%s", name, s.namespace, o.hostDomain), err
+		return fmt.Sprintf("%s.%s.svc.%s", name, s.hostFlags.Namespace, o.hostDomain), err
 	}
 	if err != nil {
 		return "", err
 	}
-	pods, err := install.ListPods(ctx, s.host, s.namespace, map[string]string{"app": name})
+	pods, err := install.ListPods(ctx, s.host, s.hostFlags.Namespace, map[string]string{"app": name})
 	if err != nil {
 		return "", err
 	}
@@ -207,16 +207,16 @@ func disableEstimator(ctx context.Context, s *session) error {
 // deleteCertificates deletes the certificates that enable copied to the host cluster, unless another
 // Deployment of the addons uses them.
 func (s *session) deleteCertificates(ctx context.Context) error {
-	existing, err := readSecret(ctx, s.host, hostName, s.namespace, clusterv1alpha1.CertificateSecret)
+	existing, err := readSecret(ctx, s.host, hostName, s.hostFlags.Namespace, clusterv1alpha1.CertificateSecret)
 	if err != nil || existing == nil || existing.Labels[clusterv1alpha1.InstalledByLabel] != installerName {
 		return err
 	}
 	deployments := &appsv1.DeploymentList{}
-	if err := s.host.List(ctx, deployments, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1alpha1.InstalledByLabel: installerName}); err != nil {
+	if err := s.host.List(ctx, deployments, client.InNamespace(s.hostFlags.Namespace), client.MatchingLabels{clusterv1alpha1.InstalledByLabel: installerName}); err != nil {
 		return fmt.Errorf("listing the Deployments of addons in %s: %w", hostName, err)
 	}
 	if len(deployments.Items) > 0 {
 		return nil
 	}
-	return s.hostApplier().Delete(ctx, install.NewSecret(s.namespace, clusterv1alpha1.CertificateSecret, nil))
+	return s.hostApplier().Delete(ctx, install.NewSecret(s.hostFlags.Namespace, clusterv1alpha1.CertificateSecret, nil))
 }

@@ -66,12 +66,12 @@ func (s *session) state(ctx context.Context, row addon) (string, error) {
 	}
 	deployment := &unstructured.Unstructured{}
 	deployment.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-	err := s.host.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, deployment)
+	err := s.host.Get(ctx, client.ObjectKey{Namespace: s.hostFlags.Namespace, Name: name}, deployment)
 	switch {
 	case apierrors.IsNotFound(err):
 		return stateDisabled, nil
 	case err != nil:
-		return stateUnknown, fmt.Errorf("reading Deployment %s/%s of %s: %w", s.namespace, name, hostName, err)
+		return stateUnknown, fmt.Errorf("reading Deployment %s/%s of %s: %w", s.hostFlags.Namespace, name, hostName, err)
 	case !install.IsReady(deployment):
 		return stateUnhealthy, nil
 	case len(row.apiServices) == 0:

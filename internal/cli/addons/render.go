@@ -24,7 +24,7 @@ func (s *session) renderAddon(ctx context.Context, key string, given values) ([]
 // renderAddonWith does the same as renderAddon. others are values that replace those of the control
 // plane.
 func (s *session) renderAddonWith(ctx context.Context, key string, given, others values) ([]client.Object, error) {
-	stored, err := installer.StoredValues(ctx, s.host, s.namespace, rendering.DefaultRelease)
+	stored, err := installer.StoredValues(ctx, s.host, s.hostFlags.Namespace, rendering.DefaultRelease)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (s *session) renderAddonWith(ctx context.Context, key string, given, others
 	all = rendering.Merge(all, stored)
 	all = rendering.Merge(all, others)
 	all = rendering.Merge(all, values{"installMode": "component", "components": []any{key}, key: given})
-	installation := rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.namespace, Version: version.Get().GitVersion, Values: all}
+	installation := rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.hostFlags.Namespace, Version: version.Get().GitVersion, Values: all}
 	rendered, err := installation.Host()
 	if err != nil {
 		return nil, err

@@ -90,8 +90,8 @@ func disableSearch(ctx context.Context, s *session) error {
 // searchRegistration returns the objects of the control plane that register karmada-search. ca is the
 // certificate authority of the control plane in PEM.
 func (s *session) searchRegistration(hostDomain string, ca []byte) ([]client.Object, error) {
-	host := strings.TrimSuffix(fmt.Sprintf("%s.%s.svc.%s", install.SearchProgram, s.namespace, hostDomain), ".")
-	return install.ServerObjects(rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.namespace},
+	host := strings.TrimSuffix(fmt.Sprintf("%s.%s.svc.%s", install.SearchProgram, s.hostFlags.Namespace, hostDomain), ".")
+	return install.ServerObjects(rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.hostFlags.Namespace},
 		install.SearchProgram, rendering.Address{Host: host, Port: searchPort}, ca)
 }
 
@@ -99,16 +99,16 @@ func (s *session) searchRegistration(hostDomain string, ca []byte) ([]client.Obj
 // uses. They come from its Deployment, so that they are right for every installer.
 func (s *session) readEtcdValues(ctx context.Context) (values, error) {
 	deployment := &appsv1.Deployment{}
-	err := s.host.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: apiServer}, deployment)
+	err := s.host.Get(ctx, client.ObjectKey{Namespace: s.hostFlags.Namespace, Name: apiServer}, deployment)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("Deployment %s is missing in namespace %s of %s: install the control plane there first (karmadactl init), or set its namespace with --namespace", apiServer, s.namespace, hostName) //nolint:staticcheck // Deployment is a kind
+		return nil, fmt.Errorf("Deployment %s is missing in namespace %s of %s: install the control plane there first (karmadactl init), or set its namespace with --namespace", apiServer, s.hostFlags.Namespace, hostName) //nolint:staticcheck // Deployment is a kind
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading Deployment %s/%s of %s: %w", s.namespace, apiServer, hostName, err)
+		return nil, fmt.Errorf("reading Deployment %s/%s of %s: %w", s.hostFlags.Namespace, apiServer, hostName, err)
 	}
 	servers, prefix := etcdArguments(deployment)
 	if servers == "" {
-		return nil, fmt.Errorf("no container of Deployment %s/%s of %s has the argument --etcd-servers=URLS, which karmada-search needs too", s.namespace, apiServer, hostName)
+		return nil, fmt.Errorf("no container of Deployment %s/%s of %s has the argument --etcd-servers=URLS, which karmada-search needs too", s.hostFlags.Namespace, apiServer, hostName)
 	}
 	return externalEtcd(servers, prefix), nil
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/installer"
@@ -37,9 +36,9 @@ const (
 // session contains the flags of one command, and the clients of its clusters.
 type session struct {
 	program *command.Program
-	// hostFlags selects the host cluster, karmadaFlags the control plane.
-	hostFlags, karmadaFlags command.Kubeconfig
-	namespace               string
+	// hostFlags selects the installation in the host cluster, and karmadaFlags the control plane.
+	hostFlags    command.Host
+	karmadaFlags command.Kubeconfig
 	// cluster is the member that the estimator serves.
 	cluster string
 
@@ -48,16 +47,12 @@ type session struct {
 
 // addFlags adds the flags that all commands for addons have.
 func (s *session) addFlags(cmd *cobra.Command) {
+	s.hostFlags.AddFlags(s.program, cmd, "components")
 	flags := cmd.Flags()
-	flags.StringVar(&s.hostFlags.Path, "kubeconfig", "", "kubeconfig of the host cluster; if empty $KUBECONFIG, else ~/.kube/config")
-	s.program.AddContext(cmd, "context", &s.hostFlags.Context, "context of the host cluster in its kubeconfig; the current one if empty", func() string { return s.hostFlags.Path })
 	flags.StringVar(&s.karmadaFlags.Path, "karmada-kubeconfig", defaultKarmadaKubeconfig, "kubeconfig of the control plane. Without this flag and this file, the certificates of the installation in the host cluster are used")
+	_ = cmd.MarkFlagFilename("karmada-kubeconfig")
 	s.program.AddContext(cmd, "karmada-context", &s.karmadaFlags.Context, "context of the control plane in its kubeconfig; the current one if empty", func() string { return s.karmadaFlags.Path })
-	flags.StringVarP(&s.namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the components in the host cluster")
 	flags.StringVarP(&s.cluster, "cluster", "C", "", "member that the estimator serves")
-	for _, flag := range []string{"kubeconfig", "karmada-kubeconfig"} {
-		_ = cmd.MarkFlagFilename(flag)
-	}
 }
 
 // connectHost creates the client of the host cluster.
@@ -96,7 +91,7 @@ func (s *session) karmadaConfig(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	installed, err := installer.Open(ctx, installer.Options{Host: host}, s.namespace)
+	installed, err := installer.Open(ctx, installer.Options{Host: host}, s.hostFlags.Namespace)
 	if err == nil {
 		config, err = installed.ConnectKarmada(ctx)
 	}

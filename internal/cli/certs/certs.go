@@ -1,5 +1,4 @@
-// Package certs answers: how does a user check, renew and rotate the certificates of an
-// installation?
+// Package certs contains the commands that check, renew and rotate the certificates of an installation.
 //
 // Decisions about certificates are in internal/install/certificates. The commands read the stored
 // certificates, call one of its functions and store the result. Each command can be repeated: the
@@ -13,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install/certificates"
 )
@@ -21,13 +19,6 @@ import (
 // storeTimeout limits how long a command reads or stores the certificates. Storing includes the
 // restart of the components.
 const storeTimeout = 10 * time.Minute
-
-// Host is the host cluster of an installation.
-type Host struct {
-	Kubeconfig command.Kubeconfig
-	// Namespace is the namespace of the components.
-	Namespace string
-}
 
 // Installation stores the certificates of one installation.
 type Installation interface {
@@ -41,7 +32,7 @@ type Installation interface {
 }
 
 // Open returns the installation in a namespace of a host cluster.
-type Open func(ctx context.Context, host Host) (Installation, error)
+type Open func(ctx context.Context, host command.Host) (Installation, error)
 
 // New returns the command that groups the commands for certificates.
 func New(program *command.Program, open Open) *cobra.Command {
@@ -73,23 +64,17 @@ type session struct {
 	program *command.Program
 	open    Open
 	now     func() time.Time
-	host    Host
+	host    command.Host
 	// rotated is the authority of a step of a rotation, and empty in other commands.
 	rotated string
 }
 
 // addFlags adds the flags that select the installation.
-func (s *session) addFlags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&s.host.Kubeconfig.Path, "kubeconfig", "", "kubeconfig of the host cluster; if empty $KUBECONFIG, else ~/.kube/config")
-	s.program.AddContext(cmd, "context", &s.host.Kubeconfig.Context, "context of the host cluster in its kubeconfig; the current one if empty", func() string { return s.host.Kubeconfig.Path })
-	flags.StringVarP(&s.host.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the installation in the host cluster")
-	_ = cmd.MarkFlagFilename("kubeconfig")
-}
+func (s *session) addFlags(cmd *cobra.Command) { s.host.AddFlags(s.program, cmd, "installation") }
 
 // read opens the installation and reads its certificates.
 func (s *session) read(ctx context.Context) (Installation, certificates.Set, certificates.Spec, error) {
-	s.host.Kubeconfig.As = s.program.As
+	s.host.As = s.program.As
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	installation, err := s.open(ctx, s.host)

@@ -87,7 +87,7 @@ func run(t *testing.T, installation *memory, now time.Time, answer string, args 
 	streams, in, stdout, stderr := genericiooptions.NewTestIOStreams()
 	in.WriteString(answer)
 	program := &command.Program{Name: "karmadactl", IOStreams: streams}
-	open := func(context.Context, Host) (Installation, error) {
+	open := func(context.Context, command.Host) (Installation, error) {
 		if installation == nil {
 			return nil, errors.New("the host cluster does not respond")
 		}
@@ -415,10 +415,10 @@ func TestErrors(t *testing.T) {
 
 // The host cluster is selected by the same flags as in other commands for installations.
 func TestHostFlags(t *testing.T) {
-	var got Host
+	var got command.Host
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	program := &command.Program{Name: "karmadactl", IOStreams: streams}
-	cmd := New(program, func(_ context.Context, host Host) (Installation, error) {
+	cmd := New(program, func(_ context.Context, host command.Host) (Installation, error) {
 		got = host
 		return &opened{memory: newMemory(t)}, nil
 	})
@@ -426,7 +426,7 @@ func TestHostFlags(t *testing.T) {
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := Host{Kubeconfig: command.Kubeconfig{Path: "host.config", Context: "east"}, Namespace: "prod"}
+	want := command.Host{Kubeconfig: command.Kubeconfig{Path: "host.config", Context: "east"}, Namespace: "prod"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("host (-want +got):\n%s", diff)
 	}

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -35,48 +36,129 @@ who has a copy of them: agents, users with a kubeconfig, and estimators.`,
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBegin(start()), newSwitch(start()), newFinish(start()))
+	for _, step := range rotationSteps() {
+		cmd.AddCommand(newRotationStep(start(), step))
+	}
 	return cmd
+}
+
+// rotationStep is one step of a rotation.
+type rotationStep struct {
+	use, short, long, example string
+	// question is asked before the step replaces the authority "ca". It is empty if there is nothing to
+	// confirm.
+	question string
+	issue    func(r *rotation, set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error)
+	// next is the name of the next step. Only the authority "ca" has copies outside of the
+	// installation, so that only its users must act before the next step, as beforeNext says.
+	next, beforeNext string
+}
+
+func rotationSteps() []rotationStep {
+	return []rotationStep{
+		{
+			use: "begin", short: "Trust a new certificate authority",
+			long: `Trust a new certificate authority, which is created or given by the user. The old
+authority still signs. The second run changes nothing.`,
+			example: `
+			# Create the next authority of the control plane
+			{{program}} certs rotate-ca begin
+
+			# Take an authority of your own
+			{{program}} certs rotate-ca begin --ca-cert-file=own-ca.crt --ca-key-file=own-ca.key
+
+			# Create the next authority of etcd
+			{{program}} certs rotate-ca begin --authority=etcd-ca`,
+			issue: func(r *rotation, set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error) {
+				if !r.given.IsZero() {
+					spec.GivenCA = r.given
+				}
+				return certificates.BeginRotation(set, spec, r.rotated, now)
+			},
+			next: "switch", beforeNext: "give the trusted certificates to agents, users and estimators, then run ",
+		},
+		{
+			use: "switch", short: "Sign with the new certificate authority",
+			long: `Issue all certificates of the authority again with the new authority. The old authority
+is still trusted.
+
+After this step, clients that do not trust the new authority yet cannot connect.`,
+			example: `
+			# Sign with the new authority of the control plane
+			{{program}} certs rotate-ca switch`,
+			question: "Clients that do not trust the new authority yet cannot connect any more. Do all agents, kubeconfigs and estimators have the new trusted certificates?",
+			issue: func(r *rotation, set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error) {
+				return certificates.SwitchRotation(set, spec, r.rotated, now)
+			},
+			next: "finish", beforeNext: "replace the client certificates of agents and users that the old authority signed, then run ",
+		},
+		{
+			use: "finish", short: "Stop trusting the old certificate authority",
+			long: `Stop trusting the old certificate authority. The command refuses this while a
+certificate of the installation is signed by the old authority.
+
+After this step, certificates of agents and users that the old authority signed are
+rejected.`,
+			example: `
+			# Remove the old authority of the control plane
+			{{program}} certs rotate-ca finish`,
+			question: "Certificates that the old authority signed are rejected from now on. Have all agents and users new certificates?",
+			issue: func(r *rotation, set certificates.Set, _ certificates.Spec, _ time.Time) (certificates.Set, []certificates.Change, error) {
+				return certificates.FinishRotation(set, r.rotated)
+			},
+		},
+	}
 }
 
 // rotation contains the flags of one step of a rotation.
 type rotation struct {
 	*session
 	isForced, isDryRun bool
+	certFile, keyFile  string
+	given              pki.GivenAuthority
 }
 
-// addFlags adds the flags of all steps.
-func (r *rotation) addFlags(cmd *cobra.Command) {
-	r.session.addFlags(cmd)
+func newRotationStep(s *session, step rotationStep) *cobra.Command {
+	r := &rotation{session: s}
+	cmd := &cobra.Command{
+		Use: step.use, Short: step.short, Long: step.long, Example: s.program.Examples(step.example),
+		Args:              command.NoArguments,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), step) },
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	s.addFlags(cmd)
 	addDryRun(cmd, &r.isDryRun)
-	cmd.Flags().StringVar(&r.rotated, "authority", certificates.CA, "certificate authority to replace: ca, front-proxy-ca or etcd-ca")
+	flags := cmd.Flags()
+	flags.StringVar(&r.rotated, "authority", certificates.CA, "certificate authority to replace: ca, front-proxy-ca or etcd-ca")
 	_ = cmd.RegisterFlagCompletionFunc("authority", cobra.FixedCompletions(certificates.AuthorityNames(), cobra.ShellCompDirectiveNoFileComp))
-}
-
-// addForce adds the flag with which a step asks no question.
-func (r *rotation) addForce(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&r.isForced, "force", "f", false, "ask no question")
-}
-
-func (r *rotation) validate() error {
-	if !slices.Contains(certificates.AuthorityNames(), r.rotated) {
-		return unknownNameError("authority", r.rotated, certificates.AuthorityNames())
+	if step.question != "" {
+		flags.BoolVarP(&r.isForced, "force", "f", false, "ask no question")
+		return cmd
 	}
-	return nil
-}
-
-// confirm asks the user to confirm a step. Only the authority "ca" has copies outside of the
-// installation, so that the steps of the others need no confirmation.
-func (r *rotation) confirm(question string) (bool, error) {
-	if r.isForced || r.isDryRun || r.rotated != certificates.CA {
-		return true, nil
+	flags.StringVar(&r.certFile, "ca-cert-file", "", "certificate of an authority of your own; if empty, an authority is created")
+	flags.StringVar(&r.keyFile, "ca-key-file", "", "key of the authority in --ca-cert-file")
+	for _, flag := range []string{"ca-cert-file", "ca-key-file"} {
+		_ = cmd.MarkFlagFilename(flag)
 	}
-	return r.program.Confirm(question, "--force")
+	return cmd
 }
 
 // run makes a step and prints what to do after it.
-func (r *rotation) run(cmd *cobra.Command, step issue, done string) error {
-	changes, err := r.change(cmd.Context(), r.isDryRun, step)
+func (r *rotation) run(ctx context.Context, step rotationStep) (err error) {
+	if !slices.Contains(certificates.AuthorityNames(), r.rotated) {
+		return unknownNameError("authority", r.rotated, certificates.AuthorityNames())
+	}
+	if r.given, err = r.readGiven(); err != nil {
+		return err
+	}
+	if step.question != "" && !r.isForced && !r.isDryRun && r.rotated == certificates.CA {
+		if agreed, err := r.program.Confirm(step.question, "--force"); err != nil || !agreed {
+			return err
+		}
+	}
+	changes, err := r.change(ctx, r.isDryRun, func(set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error) {
+		return step.issue(r, set, spec, now)
+	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("rotating a certificate authority: %w", err)
@@ -86,161 +168,40 @@ func (r *rotation) run(cmd *cobra.Command, step issue, done string) error {
 	case len(changes) == 0:
 		r.program.Messagef("%s: this step was done before", r.rotated)
 	}
-	r.program.Messagef("%s", done)
+	r.program.Messagef("%s", r.describeNext(step))
 	return nil
 }
 
-func newBegin(s *session) *cobra.Command {
-	r := &rotation{session: s}
-	var certFile, keyFile string
-	cmd := &cobra.Command{
-		Use:   "begin",
-		Short: "Trust a new certificate authority",
-		Long: `Trust a new certificate authority, which is created or given by the user. The old
-authority still signs. The second run changes nothing.`,
-		Example: s.program.Examples(`
-			# Create the next authority of the control plane
-			{{program}} certs rotate-ca begin
-
-			# Take an authority of your own
-			{{program}} certs rotate-ca begin --ca-cert-file=own-ca.crt --ca-key-file=own-ca.key
-
-			# Create the next authority of etcd
-			{{program}} certs rotate-ca begin --authority=etcd-ca`),
-		Args: command.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := r.validate(); err != nil {
-				return err
-			}
-			given, err := r.readGiven(certFile, keyFile)
-			if err != nil {
-				return err
-			}
-			return r.run(cmd, func(set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error) {
-				if !given.IsZero() {
-					spec.GivenCA = given
-				}
-				return certificates.BeginRotation(set, spec, r.rotated, now)
-			}, "next: "+r.nextAfterBegin())
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
+// describeNext says what to do after a step.
+func (r *rotation) describeNext(step rotationStep) string {
+	next := fmt.Sprintf("%s certs rotate-ca %s", r.program.Name, step.next)
+	switch {
+	case step.next == "":
+		return "the rotation is finished"
+	case r.rotated != certificates.CA:
+		return "next: " + next + " --authority=" + r.rotated
 	}
-	r.addFlags(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&certFile, "ca-cert-file", "", "certificate of an authority of your own; if empty, an authority is created")
-	flags.StringVar(&keyFile, "ca-key-file", "", "key of the authority in --ca-cert-file")
-	for _, flag := range []string{"ca-cert-file", "ca-key-file"} {
-		_ = cmd.MarkFlagFilename(flag)
-	}
-	return cmd
-}
-
-func (r *rotation) nextAfterBegin() string {
-	if r.rotated != certificates.CA {
-		return r.switchCommand()
-	}
-	return "give the trusted certificates to agents, users and estimators, then run " + r.switchCommand()
-}
-
-func (r *rotation) switchCommand() string { return r.stepCommand("switch") }
-
-// stepCommand returns the command of a step for messages.
-func (r *rotation) stepCommand(step string) string {
-	text := fmt.Sprintf("%s certs rotate-ca %s", r.program.Name, step)
-	if r.rotated != certificates.CA {
-		text += " --authority=" + r.rotated
-	}
-	return text
+	return "next: " + step.beforeNext + next
 }
 
 // readGiven reads the files of an authority of the user.
-func (r *rotation) readGiven(certFile, keyFile string) (pki.GivenAuthority, error) {
+func (r *rotation) readGiven() (pki.GivenAuthority, error) {
 	switch {
-	case certFile == "" && keyFile == "":
+	case r.certFile == "" && r.keyFile == "":
 		return pki.GivenAuthority{}, nil
-	case certFile == "" || keyFile == "":
+	case r.certFile == "" || r.keyFile == "":
 		return pki.GivenAuthority{}, command.NewUsageError("--ca-cert-file and --ca-key-file belong together: set both")
 	case r.rotated != certificates.CA:
 		return pki.GivenAuthority{}, command.NewUsageError("--ca-cert-file: only the authority %s can be given, not %s", certificates.CA, r.rotated)
 	}
-	cert, err := readFile(certFile)
+	cert, err := readFile(r.certFile)
 	if err != nil {
 		return pki.GivenAuthority{}, fmt.Errorf("reading --ca-cert-file: %w", err)
 	}
-	key, err := readFile(keyFile)
+	key, err := readFile(r.keyFile)
 	if err != nil {
 		return pki.GivenAuthority{}, fmt.Errorf("reading --ca-key-file: %w", err)
 	}
-	given := pki.GivenAuthority{Cert: pki.Given{Source: certFile, PEM: cert}, Key: pki.Given{Source: keyFile, PEM: key}}
+	given := pki.GivenAuthority{Cert: pki.Given{Source: r.certFile, PEM: cert}, Key: pki.Given{Source: r.keyFile, PEM: key}}
 	return given, given.Check(r.now())
-}
-
-func newSwitch(s *session) *cobra.Command {
-	r := &rotation{session: s}
-	cmd := &cobra.Command{
-		Use:   "switch",
-		Short: "Sign with the new certificate authority",
-		Long: `Issue all certificates of the authority again with the new authority. The old authority
-is still trusted.
-
-After this step, clients that do not trust the new authority yet cannot connect.`,
-		Example: s.program.Examples(`
-			# Sign with the new authority of the control plane
-			{{program}} certs rotate-ca switch`),
-		Args: command.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := r.validate(); err != nil {
-				return err
-			}
-			if agreed, err := r.confirm("Clients that do not trust the new authority yet cannot connect any more. Do all agents, kubeconfigs and estimators have the new trusted certificates?"); err != nil || !agreed {
-				return err
-			}
-			return r.run(cmd, func(set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error) {
-				return certificates.SwitchRotation(set, spec, r.rotated, now)
-			}, "next: "+r.nextAfterSwitch())
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	r.addFlags(cmd)
-	r.addForce(cmd)
-	return cmd
-}
-
-func (r *rotation) nextAfterSwitch() string {
-	if r.rotated != certificates.CA {
-		return r.stepCommand("finish")
-	}
-	return "replace the client certificates of agents and users that the old authority signed, then run " + r.stepCommand("finish")
-}
-
-func newFinish(s *session) *cobra.Command {
-	r := &rotation{session: s}
-	cmd := &cobra.Command{
-		Use:   "finish",
-		Short: "Stop trusting the old certificate authority",
-		Long: `Stop trusting the old certificate authority. The command refuses this while a
-certificate of the installation is signed by the old authority.
-
-After this step, certificates of agents and users that the old authority signed are
-rejected.`,
-		Example: s.program.Examples(`
-			# Remove the old authority of the control plane
-			{{program}} certs rotate-ca finish`),
-		Args: command.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := r.validate(); err != nil {
-				return err
-			}
-			if agreed, err := r.confirm("Certificates that the old authority signed are rejected from now on. Have all agents and users new certificates?"); err != nil || !agreed {
-				return err
-			}
-			return r.run(cmd, func(set certificates.Set, _ certificates.Spec, _ time.Time) (certificates.Set, []certificates.Change, error) {
-				return certificates.FinishRotation(set, r.rotated)
-			}, "the rotation is finished")
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	r.addFlags(cmd)
-	r.addForce(cmd)
-	return cmd
 }

@@ -1,5 +1,5 @@
-// Package command answers: what do all commands of karmadactl share? It contains the program to
-// which the commands belong, the kubeconfigs of clusters, and usage errors.
+// Package command contains what all commands of karmadactl share: the program to which they belong,
+// the kubeconfigs and clients of clusters, the reader of files, and usage errors.
 //
 // Data is written to Out, and messages to ErrOut. A command returns its error. Only the root
 // command prints errors and exits.

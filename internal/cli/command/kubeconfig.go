@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/console"
 )
 
@@ -33,6 +34,22 @@ type Kubeconfig struct {
 	Context string
 	// As is the user to impersonate. The zero value means no impersonation.
 	As rest.ImpersonationConfig
+}
+
+// Host selects an installation in a host cluster.
+type Host struct {
+	Kubeconfig
+	// Namespace is the namespace of the installation.
+	Namespace string
+}
+
+// AddFlags adds the flags. content says what the namespace contains, for the help text.
+func (h *Host) AddFlags(p *Program, cmd *cobra.Command, content string) {
+	flags := cmd.Flags()
+	flags.StringVar(&h.Path, "kubeconfig", "", "kubeconfig of the host cluster; if empty $KUBECONFIG, else ~/.kube/config")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+	p.AddContext(cmd, "context", &h.Context, "context of the host cluster in its kubeconfig; the current one if empty", func() string { return h.Path })
+	flags.StringVarP(&h.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the "+content+" in the host cluster")
 }
 
 // KarmadaKubeconfig returns the kubeconfig of the control plane with the context.

@@ -69,6 +69,7 @@ func (o *initOptions) applyConfig(data []byte) error {
 	}
 	o.hostFlags.Path = cmp.Or(o.HostCluster.Kubeconfig, o.hostFlags.Path)
 	o.hostFlags.Context = cmp.Or(o.HostCluster.Context, o.hostFlags.Context)
+	o.hostFlags.Namespace = cmp.Or(o.Components.KarmadaAPIServer.Networking.Namespace, o.hostFlags.Namespace)
 	if labels := o.Etcd.Local.NodeSelectorLabels; len(labels) > 0 {
 		o.Etcd.Local.NodeSelector = labels
 	}

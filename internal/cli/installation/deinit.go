@@ -2,18 +2,24 @@ package installation
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install/installer"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
 // NewDeinit returns the command that removes a control plane.
 func NewDeinit(program *command.Program) *cobra.Command {
 	var (
-		host    command.Kubeconfig
+		host    command.Host
 		removal installer.Removal
 		force   bool
 	)
@@ -33,9 +39,9 @@ keep the credentials of the control plane: remove them first, or use --force.`,
 			{{program}} deinit --purge-namespace`),
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			host.As = program.As
+			host.As, removal.Namespace = program.As, host.Namespace
 			if !force {
-				if err := checkBeforeRemoval(cmd.Context(), program, host, removal); err != nil {
+				if err := checkBeforeRemoval(cmd.Context(), program, host, removal.DryRun); err != nil {
 					return err
 				}
 			}
@@ -46,11 +52,11 @@ keep the credentials of the control plane: remove them first, or use --force.`,
 				}
 			}
 			removal.Printf = func(format string, args ...any) { fmt.Fprintf(program.Out, format+"\n", args...) }
-			return runRemoval(cmd.Context(), program, host, removal)
+			return runRemoval(cmd.Context(), program, host.Kubeconfig, removal)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	addHostFlags(program, cmd, &host, &removal.Namespace)
+	host.AddFlags(program, cmd, "components")
 	flags := cmd.Flags()
 	flags.BoolVarP(&force, "force", "f", false, "do not ask, and remove the control plane even if clusters hold its credentials")
 	flags.BoolVar(&removal.DryRun, "dry-run", false, "print what would be deleted, and change nothing")
@@ -60,13 +66,68 @@ keep the credentials of the control plane: remove them first, or use --force.`,
 
 // checkBeforeRemoval checks that no cluster holds credentials of the control plane. A dry run only
 // prints the result.
-func checkBeforeRemoval(ctx context.Context, program *command.Program, host command.Kubeconfig, removal installer.Removal) error {
-	err := checkCredentialHolders(ctx, program, host, removal.Namespace)
-	if err != nil && removal.DryRun && ctx.Err() == nil {
+func checkBeforeRemoval(ctx context.Context, program *command.Program, host command.Host, isDryRun bool) error {
+	err := checkCredentialHolders(ctx, program, host)
+	if err != nil && isDryRun && ctx.Err() == nil {
 		program.Messagef("%s without --force, the command would refuse: %v", program.Style.Warn("warning:"), err)
 		return nil
 	}
 	return err
+}
+
+// holdersTimeout limits how long deinit waits for the list of Clusters.
+const holdersTimeout = 30 * time.Second
+
+// checkCredentialHolders returns an error if clusters hold credentials of the control plane that is to
+// be removed, or if that is unknown. It returns nil if the namespace has no installation of this
+// program, or no API server: nothing has joined yet, or an earlier run made the check.
+func checkCredentialHolders(ctx context.Context, program *command.Program, host command.Host) error {
+	config, err := host.Config()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, holdersTimeout)
+	defer cancel()
+	installed, err := installer.Open(ctx, installer.Options{Host: config}, host.Namespace)
+	if missing := (*installer.NotInstalledError)(nil); errors.As(err, &missing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer installed.Close()
+	if exists, err := installed.HasAPIServer(ctx); err != nil || !exists {
+		return err
+	}
+	clusters, err := listClusters(ctx, installed)
+	if err != nil {
+		return fmt.Errorf("not removing the control plane in namespace %s, because it is unknown which clusters hold its credentials: %w\nIf no cluster holds them, add --force", host.Namespace, err)
+	}
+	return holdersError(program.Name, host.Namespace, clusters)
+}
+
+func listClusters(ctx context.Context, installed *installer.Installer) ([]clusterv1alpha1.Cluster, error) {
+	config, err := installed.ConnectKarmada(ctx)
+	if err != nil {
+		return nil, err
+	}
+	karmada, err := clusterclient.NewKarmada(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	return karmada.ListClusters(ctx)
+}
+
+// holdersError returns the error that names the clusters, or nil if there are none.
+func holdersError(program, namespace string, clusters []clusterv1alpha1.Cluster) error {
+	holders := registration.NewCredentialHolders(clusters, func(*clusterv1alpha1.Cluster) bool { return false })
+	if holders.Count() == 0 {
+		return nil
+	}
+	return fmt.Errorf("not removing the control plane in namespace %s: these clusters would keep its credentials: %s\n"+
+		"Remove each first, with the kubeconfig of the control plane:\n  %s\n"+
+		"With --force the control plane is removed anyway; the clusters keep the service accounts of Karmada with their roles and bindings, agents, and propagated objects",
+		namespace, holders, strings.Join(holders.LeaveCommands(program), "\n  "))
 }
 
 func runRemoval(ctx context.Context, program *command.Program, kubeconfig command.Kubeconfig, removal installer.Removal) error {

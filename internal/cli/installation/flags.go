@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
@@ -24,19 +23,10 @@ const (
 // defaultImage returns the image with all programs of this version.
 func defaultImage() string { return rendering.Image(version.Get().ImageTag()) }
 
-// addHostFlags adds the flags that select the host cluster and the namespace.
-func addHostFlags(program *command.Program, cmd *cobra.Command, host *command.Kubeconfig, namespace *string) {
-	flags := cmd.Flags()
-	flags.StringVar(&host.Path, "kubeconfig", "", "kubeconfig of the host cluster; if empty $KUBECONFIG, else ~/.kube/config")
-	_ = cmd.MarkFlagFilename("kubeconfig")
-	program.AddContext(cmd, "context", &host.Context, "context of the host cluster in its kubeconfig; the current one if empty", func() string { return host.Path })
-	flags.StringVarP(namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the components in the host cluster")
-}
-
 // addFlags adds the flags of init.
 func (o *initOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	server := &o.Components.KarmadaAPIServer
-	addHostFlags(program, cmd, &o.hostFlags, &server.Networking.Namespace)
+	o.hostFlags.AddFlags(program, cmd, "components")
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "file with a KarmadaInitConfig, whose fields replace flags")
 	flags.StringVar(&o.HostCluster.Domain, "host-cluster-domain", "cluster.local", "DNS domain of the host cluster")

@@ -38,7 +38,7 @@ func renderInit(t *testing.T, o *initOptions) map[string]*unstructured.Unstructu
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := rendering.Installation{Release: "karmada", Namespace: o.Components.KarmadaAPIServer.Networking.Namespace, Version: version.Get().GitVersion, Values: all}.Host()
+	objects, err := rendering.Installation{Release: "karmada", Namespace: o.hostFlags.Namespace, Version: version.Get().GitVersion, Values: all}.Host()
 	if err != nil {
 		t.Fatal(err)
 	}

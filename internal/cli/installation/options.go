@@ -19,7 +19,7 @@ const (
 
 // initOptions are the settings of init.
 type initOptions struct {
-	hostFlags       command.Kubeconfig
+	hostFlags       command.Host
 	config          string
 	dryRun          bool
 	output          string

@@ -150,9 +150,9 @@ func (o *initOptions) print(ctx context.Context, program *command.Program, insta
 // report prints what was done and how to continue.
 func (o *initOptions) report(ctx context.Context, program *command.Program, result *installer.Result, took time.Duration) error {
 	if result.Written == 0 {
-		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s, and nothing had to be changed (%.1fs).\n", o.Components.KarmadaAPIServer.Networking.Namespace, took.Seconds())
+		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s, and nothing had to be changed (%.1fs).\n", o.hostFlags.Namespace, took.Seconds())
 	} else {
-		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s (%.1fs, %d objects written).\n", o.Components.KarmadaAPIServer.Networking.Namespace, took.Seconds(), result.Written)
+		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s (%.1fs, %d objects written).\n", o.hostFlags.Namespace, took.Seconds(), result.Written)
 	}
 	register := program.Name + " --kubeconfig " + o.kubeconfigPath() + " token create --print-register-command"
 	if result.IsFirst {

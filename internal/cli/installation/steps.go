@@ -119,8 +119,8 @@ func (o *stepOptions) newInstaller(program *command.Program) (*installer.Install
 
 // NewCerts returns the command for the certificates of an installation.
 func NewCerts(program *command.Program) *cobra.Command {
-	return certs.New(program, func(ctx context.Context, host certs.Host) (certs.Installation, error) {
-		config, err := host.Kubeconfig.Config()
+	return certs.New(program, func(ctx context.Context, host command.Host) (certs.Installation, error) {
+		config, err := host.Config()
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ func (o *initOptions) validate() error {
 		}
 	}
 	server := &o.Components.KarmadaAPIServer
-	report(len(validation.IsDNS1123Label(server.Networking.Namespace)) == 0, "--namespace %q: it must be the name of a namespace", server.Networking.Namespace)
+	report(len(validation.IsDNS1123Label(o.hostFlags.Namespace)) == 0, "--namespace %q: it must be the name of a namespace", o.hostFlags.Namespace)
 	report(len(validation.IsDNS1123Subdomain(o.HostCluster.Domain)) == 0, "--host-cluster-domain %q: it must be a DNS domain such as cluster.local", o.HostCluster.Domain)
 	report(server.Networking.Port > 0 && server.Networking.Port <= maxPort, "--port %d: it must be a node port, normally from 30000 to 32767", server.Networking.Port)
 	report(*o.WaitComponentReadyTimeout >= 0, "--wait-component-ready-timeout %d: it must be at least 0 seconds", *o.WaitComponentReadyTimeout)
