@@ -1,5 +1,4 @@
-// Package cli answers: which commands does karmadactl have? It contains one table of commands and
-// the root command.
+// Package cli contains the root command of karmadactl and the table of its commands.
 //
 // Data is written to standard output, everything else to standard error. The exit code is 0 for
 // success, 1 for a failure and 2 for wrong usage. A command can have further codes for its result.

@@ -1,6 +1,5 @@
-// Package console answers: how does a program write to a terminal? It contains the shared parts
-// of the command lines of karmada and karmadactl: color, output formats, and the error for an
-// unknown command.
+// Package console contains the shared parts of the command lines of karmada and karmadactl: color, output
+// formats, and the error for an unknown command.
 //
 // Data is written to standard output, everything else to standard error. Color and redrawn
 // lines are used on a terminal only.

@@ -1,4 +1,4 @@
-// Package apply answers: how are files applied to the control plane and propagated to members?
+// Package apply applies files to the control plane and propagates their objects to members.
 //
 // The command is the apply command of kubectl. If the user names members, a policy for each object
 // is applied right after the object. The policy selects only this object.

@@ -1,5 +1,5 @@
-// Package chain answers: which objects of the control plane and of the members belong to one
-// template? It reads them for the commands that explain or show how a template is propagated.
+// Package chain reads the objects of the control plane and of the members that belong to one template,
+// for the commands that explain or show how a template is propagated.
 //
 // Invariants: the number of requests to the control plane does not depend on the number of clusters.
 // Each request has a time limit. An object that cannot be read is returned as an error in its place,

@@ -1,5 +1,5 @@
-// Package cordon answers: can objects be scheduled to a cluster? Its commands set and remove the
-// taints of Clusters.
+// Package cordon contains the commands that set and remove the taints of Clusters, which determine
+// whether objects can be scheduled to a cluster.
 package cordon
 
 import (

@@ -1,4 +1,4 @@
-// Package get answers: which objects do the control plane and its members hold?
+// Package get prints objects of the control plane and of its members.
 //
 // It uses the request builder and the printers of kubectl, so that the output equals the output of
 // kubectl except for two additional columns. Members are reached through the cluster proxy with

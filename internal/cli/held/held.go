@@ -1,5 +1,4 @@
-// Package held answers: which member deletions does the control plane hold, and how does a user
-// confirm or reject them?
+// Package held lists the member deletions that the control plane holds, and confirms or rejects them.
 //
 // Invariants: a decision names the UID of a Work, so that it never applies to a later Work of the
 // same name. A command changes only Works that it read as held.

@@ -1,4 +1,4 @@
-// Package join answers: how does a user join and unjoin a cluster in push mode?
+// Package join contains the commands that join and unjoin a cluster in push mode.
 package join
 
 import (

@@ -1,6 +1,5 @@
-// Package kubectl answers: how do the commands of kubectl act on a control plane and its members?
-// It runs the commands of kubectl with their flags, output and exit codes, but with clients of the
-// selected target.
+// Package kubectl runs the commands of kubectl on a control plane and its members. The commands keep
+// their flags, output and exit codes, but use clients of the selected target.
 package kubectl
 
 import (

@@ -1,5 +1,5 @@
-// Package orphans answers: which objects in the members have the labels of Karmada although the
-// Work for which they were created does not exist, and how are they cleaned up?
+// Package orphans lists and cleans up member objects that have the labels of Karmada although the Work
+// for which they were created does not exist.
 //
 // Invariants: an object is an orphan only if all Works of its cluster were read from the API
 // server after the object, and all bindings after the Works. If Works may be missing, no object is

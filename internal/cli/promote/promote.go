@@ -1,5 +1,5 @@
-// Package promote answers: how does a user promote an existing object of a member to a template in
-// the control plane, so that the object is not recreated?
+// Package promote promotes an existing member object to a template in the control plane without
+// recreating the object.
 package promote
 
 import (

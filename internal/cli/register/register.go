@@ -1,4 +1,4 @@
-// Package register answers: how does a user register and unregister a cluster in pull mode?
+// Package register contains the commands that register and unregister a cluster in pull mode.
 package register
 
 import (

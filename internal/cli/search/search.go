@@ -1,5 +1,5 @@
-// Package search answers: which objects of all members match a query? It sends the query to
-// karmada-search, which answers from its cache: no member is queried.
+// Package search prints the objects of all members that match a query. It sends the query to
+// karmada-search, which responds from its cache: no member is queried.
 //
 // The command checks the query before it sends a request, so that a syntax error is shown with its
 // position at once. The server can have another version and checks the query again.

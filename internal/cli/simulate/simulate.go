@@ -1,5 +1,5 @@
-// Package simulate answers: what would move if a cluster, a policy or a template were different? It
-// reads the control plane and prints the result of internal/domain/simulation.
+// Package simulate prints which workloads would move if a cluster, a policy or a template were
+// different. It reads the control plane and prints the result of internal/domain/simulation.
 //
 // Invariants: the command writes nothing. It sends one list request for each kind, and none for a
 // single object. Equal states give equal output.

@@ -1,6 +1,5 @@
-// Package targetcluster answers: in which cluster does a command act? It acts in the control
-// plane, or in a member. Members are reached through the cluster proxy with the credentials of the
-// caller.
+// Package targetcluster selects the cluster in which a command acts: the control plane or a member.
+// Commands reach members through the cluster proxy with the caller's credentials.
 package targetcluster
 
 import (

@@ -1,5 +1,5 @@
-// Package token answers: how does a user manage bootstrap tokens? Its commands create, list and
-// delete the tokens that clusters need for their registration.
+// Package token contains the commands that create, list and delete bootstrap tokens, which clusters need
+// for their registration.
 package token
 
 import (

@@ -1,5 +1,5 @@
-// Package top answers: how much CPU and memory do nodes and pods of the members use? It reads the
-// metrics of each member through the cluster proxy.
+// Package top prints the CPU and memory usage of the members' nodes and Pods. It reads the metrics of
+// each member through the cluster proxy.
 //
 // One table contains the rows of all members. If one member fails, the rows of all other members
 // are still printed.

@@ -1,5 +1,5 @@
-// Package trace answers: why is a template (not) in its clusters as the user wants? It reads the facts
-// and prints the diagnosis of internal/domain/diagnose.
+// Package trace explains why a template is in its clusters as the user wants, or why it is not. It reads
+// the facts and prints the diagnosis of internal/domain/diagnose.
 //
 // The exit code is 0 only if every link of the chain is ok. An object that cannot be read is reported
 // as unknown. Equal states give equal output.

@@ -1,5 +1,5 @@
-// Package tree answers: which objects does Karmada create for a template? It prints the template with
-// its bindings, Works and member objects, each with its state.
+// Package tree prints a template with the objects that Karmada creates for it: its bindings, Works and
+// member objects, each with its state.
 //
 // The state of a member object is that of its Work, so no member is queried. Equal states give equal
 // output.

@@ -1,5 +1,4 @@
-// Package certificates answers: which certificates does an installation of Karmada have, and which
-// of them must be issued now?
+// Package certificates decides which certificates of an installation must be issued, and issues them.
 //
 // The functions are pure except for the random numbers of keys: the caller reads the stored files,
 // passes in the time, and stores the result. No function changes its arguments.

@@ -1,6 +1,5 @@
-// Package rendering answers: which objects is an installation of Karmada made of? It renders the
-// chart of Karmada, which is the only description of these objects, from the values of one
-// installation.
+// Package rendering renders the objects of an installation of Karmada from the values of the
+// installation and the chart of Karmada, which is the only description of these objects.
 //
 // Rendering is a pure function: it reads no cluster and no clock, and the same input gives the same
 // objects.
