@@ -100,3 +100,11 @@ func (o Output) printTable(out io.Writer, wide bool) error {
 	}
 	return table.Flush()
 }
+
+// OrNone returns the text of a cell in a table, or <none> if it is empty.
+func OrNone(text string) string {
+	if text == "" {
+		return "<none>"
+	}
+	return text
+}

@@ -134,7 +134,7 @@ func (r report) output() console.Output {
 	for _, one := range r {
 		list.Names = append(list.Names, one.Name)
 		list.Rows = append(list.Rows, []string{
-			one.Name, orNone(one.Subject), orNone(one.Issuer), formatTime(one.NotAfter), formatTime(one.RenewAt), one.State, formatTime(one.NotBefore), orNone(one.Serial),
+			one.Name, console.OrNone(one.Subject), console.OrNone(one.Issuer), formatTime(one.NotAfter), formatTime(one.RenewAt), one.State, formatTime(one.NotBefore), console.OrNone(one.Serial),
 		})
 	}
 	return list
@@ -155,13 +155,6 @@ func (r report) err() error {
 		return &command.ResultError{Code: command.ExitFailure, Reason: errors.New("1 certificate needs attention")}
 	}
 	return &command.ResultError{Code: command.ExitFailure, Reason: fmt.Errorf("%d certificates need attention", count)}
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "<none>"
-	}
-	return text
 }
 
 func formatTime(at time.Time) string {

@@ -94,16 +94,9 @@ func (one *orphan) newOutputItem(cluster string, action *action) outputItem {
 }
 
 func (o outputItem) row(now time.Time, hasResult bool) []string {
-	cells := []string{o.Cluster, o.Kind, orNone(o.Namespace), o.Name, duration.HumanDuration(now.Sub(o.Created)), o.LastWork, orNone(o.WantedBy)}
+	cells := []string{o.Cluster, o.Kind, console.OrNone(o.Namespace), o.Name, duration.HumanDuration(now.Sub(o.Created)), o.LastWork, console.OrNone(o.WantedBy)}
 	if hasResult {
 		cells = append(cells, o.Result)
 	}
 	return cells
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "<none>"
-	}
-	return text
 }

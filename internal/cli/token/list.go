@@ -35,8 +35,8 @@ func newTokenList(tokens []bootstraptoken.Token, now time.Time) console.Output {
 		ttl, expires := formatLifetime(token, now)
 		list.Rows = append(list.Rows, []string{
 			token.String(), ttl, expires,
-			orNone(strings.Join(token.Usages, ",")), orNone(token.Description), orNone(strings.Join(token.Groups, ",")),
-			"kube-system/" + bootstrapapi.BootstrapTokenSecretPrefix + token.ID, orNone(token.Scope.String()),
+			console.OrNone(strings.Join(token.Usages, ",")), console.OrNone(token.Description), console.OrNone(strings.Join(token.Groups, ",")),
+			"kube-system/" + bootstrapapi.BootstrapTokenSecretPrefix + token.ID, console.OrNone(token.Scope.String()),
 		})
 		list.Names = append(list.Names, token.ID)
 		object := listedToken{Token: token.String(), Description: token.Description, Usages: token.Usages, Groups: token.Groups}
@@ -63,11 +63,4 @@ func formatLifetime(token bootstraptoken.Token, now time.Time) (ttl, expires str
 		return "<expired>", expires
 	}
 	return duration.ShortHumanDuration(remaining), expires
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "<none>"
-	}
-	return text
 }
