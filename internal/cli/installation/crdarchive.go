@@ -33,11 +33,11 @@ const (
 func readCRDArchive(ctx context.Context, program *command.Program, source string) ([]crds.CRD, error) {
 	archive, err := program.ReadSource(ctx, source, maxArchiveBytes)
 	if err != nil {
-		return nil, fmt.Errorf("--crds: %w: omit the flag to use the CRDs of this program", err)
+		return nil, fmt.Errorf("archive of CRDs %s: %w: correct --crds, or omit it to use the CRDs of this program", source, err)
 	}
 	definitions, err := parseCRDArchive(archive)
 	if err != nil {
-		return nil, fmt.Errorf("--crds %s: %w", source, err)
+		return nil, fmt.Errorf("archive of CRDs %s: %w", source, err)
 	}
 	return definitions, nil
 }

@@ -11,15 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/work"
 )
-
-// pageSize is the maximum number of Works or bindings that one list request returns.
-const pageSize = 500
 
 // karmadaReader reads Works, bindings and namespaces of the control plane.
 type karmadaReader struct{ dynamic.Interface }
@@ -90,20 +88,15 @@ func (k karmadaReader) listAwaited(ctx context.Context, clusters []string) (work
 	return awaited, nil
 }
 
-// forEachObject calls a function for each object of a resource.
+// forEachObject calls a function for each object of a resource. The caller adds the name of the
+// resource to the error.
 func forEachObject(ctx context.Context, stored dynamic.ResourceInterface, call func(*unstructured.Unstructured) error) error {
-	for page := (metav1.ListOptions{Limit: pageSize}); ; {
-		list, err := stored.List(ctx, page)
-		if err != nil {
-			return err // the caller names the collection
+	listPage := func(page metav1.ListOptions) (runtime.Object, error) { return stored.List(ctx, page) }
+	return pager.New(pager.SimplePageFunc(listPage)).EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		object, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("unexpected type %T", item)
 		}
-		for i := range list.Items {
-			if err := call(&list.Items[i]); err != nil {
-				return err
-			}
-		}
-		if page.Continue = list.GetContinue(); page.Continue == "" {
-			return nil
-		}
-	}
+		return call(object)
+	})
 }
