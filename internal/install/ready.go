@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/domain/podfailure"
@@ -160,7 +161,7 @@ func notReadyReason(workload *unstructured.Unstructured, pods []corev1.Pod, warn
 	var reasons []string
 	for i := range pods {
 		pod := &pods[i]
-		if IsPodReady(pod) || pod.DeletionTimestamp != nil {
+		if podutils.IsPodReady(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
 		reason := fmt.Sprintf("its phase is %s", pod.Status.Phase)
@@ -192,16 +193,6 @@ func notReadyReason(workload *unstructured.Unstructured, pods []corev1.Pod, warn
 	default:
 		return "it has no Pods: check that kube-controller-manager of the host runs"
 	}
-}
-
-// IsPodReady reports whether the Pod has the condition Ready.
-func IsPodReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // ListPods returns the Pods with labels.

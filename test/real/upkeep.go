@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -65,7 +66,7 @@ func (j *journey) awaitReplaced(ctx context.Context, component client.Object, de
 		ready := 0
 		for i := range pods {
 			isDeleted := slices.ContainsFunc(deleted, func(pod corev1.Pod) bool { return pod.UID == pods[i].UID })
-			if !isDeleted && install.IsPodReady(&pods[i]) {
+			if !isDeleted && podutils.IsPodReady(&pods[i]) {
 				ready++
 			}
 		}

@@ -56,7 +56,7 @@ func enableDescheduler(ctx context.Context, s *session, o *enableOptions) (writt
 	if _, err := s.readInstallation(ctx, install.DeschedulerProgram); err != nil {
 		return 0, err
 	}
-	objects, err := s.renderAddon(ctx, deschedulerKey, o.componentValues(install.DeschedulerProgram))
+	objects, err := s.renderAddon(ctx, deschedulerKey, o.componentValues(install.DeschedulerProgram), nil)
 	if err != nil {
 		return 0, err
 	}
@@ -67,7 +67,7 @@ func enableDescheduler(ctx context.Context, s *session, o *enableOptions) (writt
 }
 
 func disableDescheduler(ctx context.Context, s *session) error {
-	objects, err := s.renderAddon(ctx, deschedulerKey, values{})
+	objects, err := s.renderAddon(ctx, deschedulerKey, values{}, nil)
 	if err != nil {
 		return err
 	}

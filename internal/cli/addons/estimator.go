@@ -70,7 +70,7 @@ func enableEstimator(ctx context.Context, s *session, o *enableOptions) (written
 // member.
 func (s *session) renderEstimator(ctx context.Context, given values, kubeconfig []byte) ([]client.Object, error) {
 	given["memberClusters"] = []any{values{"clusterName": s.cluster, "kubeconfig": string(kubeconfig)}}
-	return s.renderAddon(ctx, "schedulerEstimator", given)
+	return s.renderAddon(ctx, "schedulerEstimator", given, nil)
 }
 
 // checkKarmada connects to the control plane. It returns an error if the cluster has an estimator

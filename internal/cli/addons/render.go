@@ -16,14 +16,9 @@ type values = rendering.Values
 
 // renderAddon returns the objects of an addon in the host cluster, in the order in which they are
 // created. key is the key of the addon in the values of the chart, and given are its own values. The
-// settings of the control plane in the same namespace, such as pull secrets, apply as well.
-func (s *session) renderAddon(ctx context.Context, key string, given values) ([]client.Object, error) {
-	return s.renderAddonWith(ctx, key, given, values{})
-}
-
-// renderAddonWith does the same as renderAddon. others are values that replace those of the control
-// plane.
-func (s *session) renderAddonWith(ctx context.Context, key string, given, others values) ([]client.Object, error) {
+// settings of the control plane in the same namespace, such as pull secrets, apply as well; others are
+// values that replace them.
+func (s *session) renderAddon(ctx context.Context, key string, given, others values) ([]client.Object, error) {
 	stored, err := installer.StoredValues(ctx, s.host, s.hostFlags.Namespace, rendering.DefaultRelease)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 	if err != nil {
 		return 0, err
 	}
-	objects, err := s.renderAddonWith(ctx, searchKey, o.componentValues(install.SearchProgram), values{"etcd": etcd, "clusterDomain": o.hostDomain})
+	objects, err := s.renderAddon(ctx, searchKey, o.componentValues(install.SearchProgram), values{"etcd": etcd, "clusterDomain": o.hostDomain})
 	if err != nil {
 		return 0, err
 	}
@@ -80,7 +80,7 @@ func disableSearch(ctx context.Context, s *session) error {
 	if err := s.karmadaApplier().Delete(ctx, registration...); err != nil {
 		return err
 	}
-	objects, err := s.renderAddonWith(ctx, searchKey, values{}, values{"etcd": externalEtcd("unused", "")})
+	objects, err := s.renderAddon(ctx, searchKey, values{}, values{"etcd": externalEtcd("unused", "")})
 	if err != nil {
 		return err
 	}

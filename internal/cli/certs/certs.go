@@ -20,15 +20,17 @@ import (
 // restart of the components.
 const storeTimeout = 10 * time.Minute
 
-// Installation stores the certificates of one installation.
+// Installation stores the certificates of one installation. *installer.Installer implements it.
 type Installation interface {
-	// Read returns the stored certificates, and what the installation needs.
-	Read(ctx context.Context) (certificates.Set, certificates.Spec, error)
-	// Write stores the certificates with everything that contains copies of them, and makes the
-	// components use them. It writes only what differs, also after an earlier Write that was
-	// interrupted. It returns an error, and writes nothing, if the stored certificates have changed
-	// since Read.
-	Write(ctx context.Context, set certificates.Set) error
+	// Certificates returns the stored certificates, and what the installation needs.
+	Certificates(ctx context.Context) (certificates.Set, certificates.Spec, error)
+	// WriteCertificates stores the certificates with everything that contains copies of them, and makes
+	// the components use them. It writes only what differs, also after an earlier write that was
+	// interrupted. It returns an error, and writes nothing, if the stored certificates are no longer the
+	// previous ones.
+	WriteCertificates(ctx context.Context, previous, next certificates.Set) error
+	// Close ends the connections to the installation.
+	Close()
 }
 
 // Open returns the installation in a namespace of a host cluster.
@@ -81,7 +83,7 @@ func (s *session) read(ctx context.Context) (Installation, certificates.Set, cer
 	if err != nil {
 		return nil, nil, certificates.Spec{}, err
 	}
-	set, spec, err := installation.Read(ctx)
+	set, spec, err := installation.Certificates(ctx)
 	if err != nil {
 		return nil, nil, certificates.Spec{}, fmt.Errorf("reading the certificates in namespace %s of the host cluster: %w", s.host.Namespace, err)
 	}
@@ -98,6 +100,7 @@ func (s *session) change(ctx context.Context, isDryRun bool, compute issue) ([]c
 	if err != nil {
 		return nil, err
 	}
+	defer installation.Close()
 	changed, changes, err := compute(set, spec, s.now())
 	if err != nil {
 		return nil, err
@@ -109,7 +112,7 @@ func (s *session) change(ctx context.Context, isDryRun bool, compute issue) ([]c
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	// Unchanged certificates are stored too, because an earlier command may have been interrupted.
-	if err := installation.Write(ctx, changed); err != nil {
+	if err := installation.WriteCertificates(ctx, set, changed); err != nil {
 		return nil, fmt.Errorf("storing the certificates in namespace %s of the host cluster: %w: run the command again", s.host.Namespace, err)
 	}
 	s.print(changes, "issued")

@@ -31,41 +31,33 @@ const day = 24 * time.Hour
 
 // memory stores the certificates of an installation in memory.
 type memory struct {
-	set     certificates.Set
-	spec    certificates.Spec
-	version int
+	set  certificates.Set
+	spec certificates.Spec
 	// writes counts the writes that changed a file.
 	writes int
-	// onRead is called after each Read, for example to change the certificates in between.
+	// onRead is called after the certificates are read, for example to change the certificates in between.
 	onRead func()
 }
 
-// opened is a memory as one command sees it.
-type opened struct {
-	*memory
-	readVersion int
+func (m *memory) Certificates(context.Context) (certificates.Set, certificates.Spec, error) {
+	set := maps.Clone(m.set)
+	if m.onRead != nil {
+		m.onRead()
+	}
+	return set, m.spec, nil
 }
 
-var errConflict = errors.New("the certificates have changed")
-
-func (o *opened) Read(context.Context) (certificates.Set, certificates.Spec, error) {
-	o.readVersion = o.version
-	set := maps.Clone(o.set)
-	if o.onRead != nil {
-		o.onRead()
+func (m *memory) WriteCertificates(_ context.Context, previous, next certificates.Set) error {
+	if !cmp.Equal(m.set, previous) {
+		return errors.New("the certificates have changed")
 	}
-	return set, o.spec, nil
-}
-
-func (o *opened) Write(_ context.Context, set certificates.Set) error {
-	if o.readVersion != o.version {
-		return errConflict
-	}
-	if !cmp.Equal(o.set, set) {
-		o.set, o.version, o.writes = maps.Clone(set), o.version+1, o.writes+1
+	if !cmp.Equal(m.set, next) {
+		m.set, m.writes = maps.Clone(next), m.writes+1
 	}
 	return nil
 }
+
+func (m *memory) Close() {}
 
 func testSpec() certificates.Spec {
 	return certificates.Spec{Namespace: "karmada-system", EtcdReplicas: 1}
@@ -91,7 +83,7 @@ func run(t *testing.T, installation *memory, now time.Time, answer string, args 
 		if installation == nil {
 			return nil, errors.New("the host cluster does not respond")
 		}
-		return &opened{memory: installation}, nil
+		return installation, nil
 	}
 	cmd := newCommand(program, open, func() time.Time { return now })
 	cmd.SetArgs(args)
@@ -379,7 +371,7 @@ func TestErrors(t *testing.T) {
 	damaged := newMemory(t)
 	damaged.set["ca.crt"] = []byte("x")
 	concurrent := newMemory(t)
-	concurrent.onRead = func() { concurrent.version++ }
+	concurrent.onRead = func() { concurrent.set["changed.crt"] = nil }
 	tests := map[string]struct {
 		installation *memory
 		args         []string
@@ -420,7 +412,7 @@ func TestHostFlags(t *testing.T) {
 	program := &command.Program{Name: "karmadactl", IOStreams: streams}
 	cmd := New(program, func(_ context.Context, host command.Host) (Installation, error) {
 		got = host
-		return &opened{memory: newMemory(t)}, nil
+		return newMemory(t), nil
 	})
 	cmd.SetArgs([]string{"renew", "--kubeconfig=host.config", "--context=east", "-n", "prod"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {

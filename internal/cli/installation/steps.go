@@ -14,7 +14,6 @@ import (
 	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/cli/certs"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/certificates"
 	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/version"
@@ -93,11 +92,9 @@ func inHostConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-var errNoValues = errors.New("--values is missing: it is the file with the values of the release")
-
 func (o *stepOptions) newInstaller(program *command.Program) (*installer.Installer, error) {
 	if o.valuesFile == "" {
-		return nil, errNoValues
+		return nil, errors.New("--values is missing: it is the file with the values of the release")
 	}
 	data, err := os.ReadFile(o.valuesFile)
 	if err != nil {
@@ -124,32 +121,12 @@ func NewCerts(program *command.Program) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		install, err := installer.Open(ctx, installer.Options{
+		installed, err := installer.Open(ctx, installer.Options{
 			Host: config, ReadyTimeout: defaultWaitSeconds * time.Second, Step: newSteps(program), Progressf: newDetails(program),
 		}, host.Namespace)
 		if err != nil {
 			return nil, err
 		}
-		return &storedCertificates{install: install}, nil
+		return installed, nil
 	})
-}
-
-// storedCertificates are the certificates of an installation in its host. It implements
-// certs.Installation.
-type storedCertificates struct {
-	install  *installer.Installer
-	previous certificates.Set
-}
-
-// Read implements certs.Installation.
-func (s *storedCertificates) Read(ctx context.Context) (certificates.Set, certificates.Spec, error) {
-	set, spec, err := s.install.Certificates(ctx)
-	s.previous = set
-	return set, spec, err
-}
-
-// Write implements certs.Installation.
-func (s *storedCertificates) Write(ctx context.Context, set certificates.Set) error {
-	defer s.install.Close()
-	return s.install.WriteCertificates(ctx, s.previous, set)
 }

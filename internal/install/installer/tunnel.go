@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/install"
@@ -89,7 +90,7 @@ func (t *tunnel) forward(ctx context.Context) error {
 		return err
 	}
 	for i := range pods {
-		if install.IsPodReady(&pods[i]) && pods[i].DeletionTimestamp == nil {
+		if podutils.IsPodReady(&pods[i]) && pods[i].DeletionTimestamp == nil {
 			return t.forwardTo(ctx, &pods[i])
 		}
 	}
