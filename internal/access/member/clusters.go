@@ -335,8 +335,8 @@ func (c *Clusters) CloseMember(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.isClosed = true
-	c.watches.Disconnect(name)
 	e.managed.close()
+	c.watches.Disconnect(name)
 	if e.member != nil {
 		c.closeEntry(e)
 	}

@@ -79,10 +79,11 @@ func (m *managedWatches) subscribe(kind schema.GroupVersionKind) error {
 
 func (m *managedWatches) close() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	for kind, subscription := range m.subscriptions {
+	closed := m.subscriptions
+	m.subscriptions = map[schema.GroupVersionKind]*watches.Subscription{}
+	m.mu.Unlock()
+	for _, subscription := range closed {
 		subscription.Close()
-		delete(m.subscriptions, kind)
 	}
 }
 

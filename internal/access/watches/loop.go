@@ -139,6 +139,9 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
+// errNoResponse reports that the API server did not accept a watch in time.
+var errNoResponse = fmt.Errorf("no response within %s", responseTimeout)
+
 // errShortWatch reports that the API server ended a watch at once. Without this error, the watch
 // would be requested again and again without a delay.
 var errShortWatch = errors.New("the API server ended the watch at once")
@@ -249,9 +252,11 @@ func (l *Loop) watch(ctx context.Context, timeout time.Duration) (isWatching boo
 	unanswered := time.AfterFunc(responseTimeout, cancel)
 	seconds := int64(timeout.Seconds())
 	events, err := l.source.WatchEvents(ctx, metav1.ListOptions{ResourceVersion: l.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
-	if !unanswered.Stop() && err == nil {
-		events.Stop()
-		err = context.DeadlineExceeded
+	if !unanswered.Stop() {
+		if err == nil {
+			events.Stop()
+		}
+		err = errNoResponse
 	}
 	if err != nil {
 		return false, fmt.Errorf("starting the watch: %w", err)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
@@ -78,27 +79,36 @@ func NewManager(ctx context.Context) *Manager {
 // and waits until its requests have ended. Subscriptions stay open. Until the API server has returned
 // the first list, their objects are not usable.
 func (m *Manager) Connect(name string, server *Server) {
-	c, fleets := m.cluster(name), []*Fleet(nil)
-	c.setConnection(m.ctx, server)
-	m.mu.Lock()
-	if name != ControlPlane {
-		fleets = slices.Clone(m.fleets)
+	for !m.cluster(name).setConnection(m.ctx, server) {
 	}
+	if name == ControlPlane {
+		return
+	}
+	m.mu.Lock()
+	fleets := slices.Clone(m.fleets)
 	m.mu.Unlock()
 	for _, fleet := range fleets {
-		fleet.add(name)
+		if err := fleet.add(name); err != nil {
+			klog.FromContext(m.ctx).Error(err, "Subscribing in a connected cluster")
+		}
 	}
 }
 
 // Disconnect ends all requests to a cluster and waits until they have ended. Subscriptions stay open
 // until they are closed.
 func (m *Manager) Disconnect(name string) {
-	m.cluster(name).setConnection(m.ctx, nil)
+	c := m.cluster(name)
+	c.setConnection(m.ctx, nil)
 	m.mu.Lock()
 	fleets := slices.Clone(m.fleets)
 	m.mu.Unlock()
 	for _, fleet := range fleets {
 		fleet.remove(name)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.remove() {
+		delete(m.clusters, name)
 	}
 }
 
@@ -109,8 +119,16 @@ func (m *Manager) Retry(name string) { m.cluster(name).retry() }
 // failed watch is retried. Subscribe does not wait for the cluster. The caller must close the
 // subscription.
 func (m *Manager) Subscribe(clusterName string, query Query, subscriber Subscriber) (*Subscription, error) {
-	return m.cluster(clusterName).subscribe(m.ctx, query, subscriber)
+	for {
+		added, err := m.cluster(clusterName).subscribe(m.ctx, query, subscriber)
+		if !errors.Is(err, errClusterRemoved) {
+			return added, err
+		}
+	}
 }
+
+// errClusterRemoved reports that another goroutine removed a cluster without connection and watches.
+var errClusterRemoved = errors.New("the cluster was removed")
 
 // Find returns the objects of a watch that other subscribers run. It never starts a watch.
 func (m *Manager) Find(clusterName string, query Query) (Objects, bool) {
@@ -137,6 +155,16 @@ type cluster struct {
 	// changed is closed when the connection changes.
 	changed chan struct{}
 	watches map[Query]*sharedWatch
+	// isRemoved is true after the manager dropped the cluster.
+	isRemoved bool
+}
+
+// remove marks a cluster that has no connection and no watches as removed, and reports whether it did.
+func (c *cluster) remove() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isRemoved = c.connection == nil && len(c.watches) == 0
+	return c.isRemoved
 }
 
 // connection is a Server that is in use.
@@ -148,8 +176,13 @@ type connection struct {
 	attempts sync.WaitGroup
 }
 
-func (c *cluster) setConnection(ctx context.Context, server *Server) {
+// setConnection replaces the connection. It returns false if the cluster was removed.
+func (c *cluster) setConnection(ctx context.Context, server *Server) bool {
 	c.mu.Lock()
+	if c.isRemoved {
+		c.mu.Unlock()
+		return false
+	}
 	previous := c.connection
 	c.connection = nil
 	if server != nil {
@@ -163,6 +196,7 @@ func (c *cluster) setConnection(ctx context.Context, server *Server) {
 		previous.cancel()
 		previous.attempts.Wait()
 	}
+	return true
 }
 
 // acquireConnection waits for a connection. It returns nil if ctx ends. The caller calls
@@ -204,6 +238,10 @@ func (c *cluster) find(query Query) (Objects, bool) {
 
 func (c *cluster) subscribe(ctx context.Context, query Query, subscriber Subscriber) (*Subscription, error) {
 	c.mu.Lock()
+	if c.isRemoved {
+		c.mu.Unlock()
+		return nil, errClusterRemoved
+	}
 	watch := c.watches[query]
 	if watch == nil {
 		watch = newSharedWatch(c, query)
@@ -242,7 +280,7 @@ type Fleet struct {
 
 	mu            sync.Mutex
 	subscriptions map[string]*Subscription
-	err           error
+	isClosed      bool
 }
 
 // SubscribeFleet subscribes to a query in every member that is or will be connected. subscriber returns
@@ -253,14 +291,17 @@ func (m *Manager) SubscribeFleet(query Query, subscriber func(cluster string) Su
 	m.fleets = append(m.fleets, fleet)
 	names := slices.Sorted(maps.Keys(m.clusters))
 	m.mu.Unlock()
+	var failures []error
 	for _, name := range names {
-		if c := m.cluster(name); name != ControlPlane && c.isConnected() {
-			fleet.add(name)
+		if name != ControlPlane && m.cluster(name).isConnected() {
+			failures = append(failures, fleet.add(name))
 		}
 	}
-	fleet.mu.Lock()
-	defer fleet.mu.Unlock()
-	return fleet, fleet.err
+	if err := errors.Join(failures...); err != nil {
+		fleet.Close()
+		return nil, err
+	}
+	return fleet, nil
 }
 
 func (c *cluster) isConnected() bool {
@@ -269,26 +310,32 @@ func (c *cluster) isConnected() bool {
 	return c.connection != nil
 }
 
-func (f *Fleet) add(cluster string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.subscriptions == nil || f.subscriptions[cluster] != nil {
-		return
-	}
+// add subscribes in a cluster. It does not hold the lock while it subscribes, because the handlers may
+// read the fleet.
+func (f *Fleet) add(cluster string) error {
 	added, err := f.manager.Subscribe(cluster, f.query, f.subscriber(cluster))
 	if err != nil {
-		f.err = errors.Join(f.err, err)
-		return
+		return err
 	}
-	f.subscriptions[cluster] = added
+	f.mu.Lock()
+	isNeeded := !f.isClosed && f.subscriptions[cluster] == nil
+	if isNeeded {
+		f.subscriptions[cluster] = added
+	}
+	f.mu.Unlock()
+	if !isNeeded {
+		added.Close()
+	}
+	return nil
 }
 
 func (f *Fleet) remove(cluster string) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if removed := f.subscriptions[cluster]; removed != nil {
+	removed := f.subscriptions[cluster]
+	delete(f.subscriptions, cluster)
+	f.mu.Unlock()
+	if removed != nil {
 		removed.Close()
-		delete(f.subscriptions, cluster)
 	}
 }
 
@@ -309,9 +356,10 @@ func (f *Fleet) Close() {
 	f.manager.fleets = slices.DeleteFunc(f.manager.fleets, func(each *Fleet) bool { return each == f })
 	f.manager.mu.Unlock()
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, subscription := range f.subscriptions {
+	closed := f.subscriptions
+	f.subscriptions, f.isClosed = map[string]*Subscription{}, true
+	f.mu.Unlock()
+	for _, subscription := range closed {
 		subscription.Close()
 	}
-	f.subscriptions = nil
 }

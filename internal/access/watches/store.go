@@ -47,15 +47,11 @@ func (s *store) addSubscription(added *Subscription) error {
 		}
 	}
 	s.subscriptions = append(s.subscriptions, added)
-	if !s.isComplete {
-		return nil
-	}
-	if added.subscriber.Handler != nil {
+	if s.isComplete && added.subscriber.Handler != nil {
 		for _, object := range s.objects.List() {
 			added.subscriber.Handler.OnAdd(object, true)
 		}
 	}
-	added.isSynced = true
 	return nil
 }
 
@@ -148,9 +144,6 @@ func (s *store) EndList(err error) {
 		if !isSame(previous[key], object) {
 			s.notify(previous[key], object, isInitial)
 		}
-	}
-	for _, each := range s.subscriptions {
-		each.isSynced = true
 	}
 }
 

@@ -96,16 +96,6 @@ type Subscription struct {
 	Objects
 	subscriber Subscriber
 	close      sync.Once
-	// isSynced is true after all initial objects were passed to the handler. The mutex of the store
-	// guards it.
-	isSynced bool
-}
-
-// HasSynced reports whether all objects of the first list have been passed to the handler.
-func (s *Subscription) HasSynced() bool {
-	s.watch.store.mu.Lock()
-	defer s.watch.store.mu.Unlock()
-	return s.isSynced
 }
 
 // Close ends the subscription. The handler is not called any more when Close returns. The last
