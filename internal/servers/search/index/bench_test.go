@@ -71,12 +71,10 @@ func feedUntilComplete(b *testing.B, cache *objectcachetest.Cache, fullText *Ful
 	go func() { defer close(done); feed.Run(ctx, cache.Cache, fullText) }()
 	defer func() { cancel(); <-done }()
 	for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
-		reader, err := fullText.current.index.Reader()
+		count, err := fullText.index.DocCount()
 		if err != nil {
 			b.Fatal(err)
 		}
-		count, _ := reader.DocCount()
-		reader.Close()
 		if count == benchPods {
 			return
 		}

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	indexapi "github.com/blevesearch/bleve_index_api"
+	"github.com/blevesearch/bleve/v2"
 
 	"karmada.io/karmada/internal/servers/search/feed"
 	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
@@ -13,17 +13,22 @@ import (
 
 var errDiskFull = errors.New("no space left on device")
 
-// fullDisk is an index whose disk can be full: as in the library, the documents of a batch are then in
-// memory although the batch fails.
+// bleveIndex has another name, because bleve.Index has a method Index.
+type bleveIndex = bleve.Index
+
+// fullDisk is an index whose disk can be full. As in bleve, the documents of a failed batch are in memory.
 type fullDisk struct {
-	indexapi.Index
-	isFull    atomic.Bool
-	documents atomic.Int64
+	bleveIndex
+	isFull atomic.Bool
+	// writes is the number of batches with documents.
+	writes atomic.Int64
 }
 
-func (d *fullDisk) Batch(batch *indexapi.Batch) error {
-	d.documents.Add(int64(len(batch.IndexOps)))
-	err := d.Index.Batch(batch)
+func (d *fullDisk) Batch(batch *bleve.Batch) error {
+	if batch.TotalDocsSize() > 0 {
+		d.writes.Add(1)
+	}
+	err := d.bleveIndex.Batch(batch)
 	if d.isFull.Load() {
 		return errDiskFull
 	}
@@ -33,8 +38,8 @@ func (d *fullDisk) Batch(batch *indexapi.Batch) error {
 func TestAFullDiskIsReportedUntilAllIsWritten(t *testing.T) {
 	cache := newCache(t)
 	fullText := openIndex(t, t.TempDir(), cache.Cache)
-	disk := &fullDisk{Index: fullText.current.index}
-	fullText.current.index = disk
+	disk := &fullDisk{bleveIndex: fullText.index}
+	fullText.index = disk
 	node := cache.KindOf(objectcachetest.Nodes.GroupVersionKind).Snapshot().Cluster("m1").Get("", "node-1")
 	apply := func() error {
 		return fullText.Apply(t.Context(), []feed.Change{{ID: feed.IDOf(node), Source: *node.Source(), Object: node}})
@@ -54,8 +59,8 @@ func TestAFullDiskIsReportedUntilAllIsWritten(t *testing.T) {
 			t.Errorf("a comparison returns %v", err)
 		}
 	}
-	if got := disk.documents.Load(); got != 1 {
-		t.Errorf("the library got %d documents, want only the first", got)
+	if got := disk.writes.Load(); got != 1 {
+		t.Errorf("bleve got documents %d times, want only the first", got)
 	}
 	disk.isFull.Store(false)
 	if err := errors.Join(stored(), apply()); err != nil {

@@ -1,9 +1,14 @@
 package index
 
 import (
+	"fmt"
 	"strings"
 
-	indexapi "github.com/blevesearch/bleve_index_api"
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/analysis/analyzer/custom"
+	"github.com/blevesearch/bleve/v2/analysis/analyzer/keyword"
+	"github.com/blevesearch/bleve/v2/analysis/tokenizer/whitespace"
+	"github.com/blevesearch/bleve/v2/mapping"
 
 	"karmada.io/karmada/internal/domain/searchquery"
 	"karmada.io/karmada/internal/servers/search/feed"
@@ -12,154 +17,133 @@ import (
 
 // Fields of documents.
 const (
-	// idField is the identifier of a document, which the library requires: cluster and UID.
-	idField = "_id"
-	// sourceField is the source of the object.
-	sourceField = "s"
-	// keyField is the position of the object, see Cursor.
-	keyField = "k"
-	// versionField is the resourceVersion.
-	versionField = "v"
-	// wordsField has the words of the object, without positions.
-	wordsField = "w"
-	// factsField has the facts of the object: field and value.
-	factsField = "f"
-	// marksField says that a limit applied to the words of the object.
-	marksField = "m"
+	// sourceField has the source of the object, see sourceTerm.
+	sourceField = "source"
+	// keyField has the position of the object, see Cursor.
+	keyField = "key"
+	// versionField has the resourceVersion.
+	versionField = "version"
+	// wordsField has the distinct words of the object.
+	wordsField = "words"
+	// factsField has the facts of the object, see factPrefix.
+	factsField = "facts"
+	// marksField names the limits that the object exceeds.
+	marksField = "marks"
 )
 
-// Limits of the words of one document.
+// Limits of a document.
 const (
 	// maxWordBytes is the length to which words are truncated.
 	maxWordBytes = 128
-	// maxWords is the number of different words that are indexed.
+	// maxWords is the maximum number of indexed words.
 	maxWords = 8192
-	// maxFactBytes is the length of facts that are indexed.
+	// maxFactBytes is the maximum length of an indexed fact.
 	maxFactBytes = 256
-	// maxFacts is the number of different facts that are indexed.
+	// maxFacts is the maximum number of indexed facts.
 	maxFacts = 64
 )
 
-// Values of marksField. An object with markMany is a candidate of each query, an object with
-// markLong is a candidate of each query with a wildcard, and an object with markFacts is a candidate
-// of each query for facts.
+// Values of marksField. An object that exceeds a limit is a candidate although the index lacks some of
+// its words or facts: with manyWords for all words, with longWords for all patterns, with manyFacts for
+// all facts.
 const (
-	markMany  = "many"
-	markLong  = "long"
-	markFacts = "facts"
+	manyWords = "words"
+	longWords = "long"
+	manyFacts = "facts"
 )
 
-// document is one object in the form that the library stores.
-type document struct {
-	id     string
-	fields []*field
-	bytes  int
+// wordsAnalyzer splits the text of wordsField into words.
+const wordsAnalyzer = "words"
+
+// newMapping returns the schema of documents. After a change, indexFormat must change too.
+func newMapping() (mapping.IndexMapping, error) {
+	document := bleve.NewDocumentStaticMapping()
+	document.AddSubDocumentMapping("_all", bleve.NewDocumentDisabledMapping())
+	for _, field := range []*mapping.FieldMapping{
+		{Name: sourceField, Analyzer: keyword.Name},
+		{Name: keyField, Analyzer: keyword.Name, DocValues: true},
+		{Name: versionField, Analyzer: keyword.Name, DocValues: true},
+		{Name: wordsField, Analyzer: wordsAnalyzer},
+		{Name: factsField, Analyzer: keyword.Name},
+		{Name: marksField, Analyzer: keyword.Name},
+	} {
+		field.Type, field.Index, field.SkipFreqNorm = "text", true, true
+		document.AddFieldMappingsAt(field.Name, field)
+	}
+	schema := bleve.NewIndexMapping()
+	schema.DefaultMapping = document
+	err := schema.AddCustomAnalyzer(wordsAnalyzer, map[string]any{"type": custom.Name, "tokenizer": whitespace.Name})
+	if err != nil {
+		return nil, fmt.Errorf("defining the fields of the full-text index: %w", err)
+	}
+	return schema, nil
 }
 
-// newDocument returns the document of an object with its content.
-func newDocument(id feed.ID, object *objectcache.Object, content map[string]any) *document {
-	words, marks := collectWords(content)
-	facts, areAll := collectFacts(content)
-	if !areAll {
-		marks = append(marks, markFacts)
+// newDocument returns the document for an object and its decoded content.
+func newDocument(object *objectcache.Object, content map[string]any) map[string]any {
+	words, wordMarks := collectWords(content)
+	facts, factMarks := collectFacts(content)
+	return map[string]any{
+		sourceField: sourceTerm(object.Source()), keyField: CursorOf(object).key(), versionField: object.ResourceVersion(),
+		wordsField: words, factsField: facts, marksField: append(wordMarks, factMarks...),
 	}
-	d := &document{id: documentID(id), fields: []*field{
-		newField(wordsField, indexapi.IndexField|indexapi.SkipFreqNorm, words),
-		newField(sourceField, indexapi.IndexField|indexapi.SkipFreqNorm, frequencies(sourceTerm(object.Source()))),
-		newField(keyField, indexapi.IndexField|indexapi.DocValues|indexapi.SkipFreqNorm, frequencies(CursorOf(object).key())),
-		newField(factsField, indexapi.IndexField|indexapi.SkipFreqNorm, facts),
-		newField(versionField, indexapi.IndexField|indexapi.DocValues|indexapi.SkipFreqNorm, frequencies(object.ResourceVersion())),
-	}}
-	if len(marks) > 0 {
-		d.fields = append(d.fields, newField(marksField, indexapi.IndexField|indexapi.SkipFreqNorm, frequencies(marks...)))
-	}
-	// An estimate of the memory that the library needs for the document.
-	d.bytes = 1024 + 100*len(words)
-	return d
 }
 
-// collectWords returns the words of an object, and the marks of the limits that applied.
-func collectWords(object map[string]any) (indexapi.TokenFrequencies, []string) {
-	words := make(indexapi.TokenFrequencies, 128)
+// collectWords returns the distinct words of an object, separated by spaces.
+func collectWords(object map[string]any) (text string, marks []string) {
+	words := make(map[string]struct{}, 128)
 	isLong, isMany := false, false
 	searchquery.Words(object, func(word string) bool {
-		if len(word) > maxWordBytes {
-			word, isLong = truncateWord(word), true
-		}
-		if words[word] != nil {
-			return true
-		}
-		if len(words) == maxWords {
-			isMany = true
-			return false
-		}
-		// The decoded object must not stay in memory because of one word.
-		words[strings.Clone(word)] = once
-		return true
+		isLong = isLong || len(word) > maxWordBytes
+		words[truncateWord(word)] = struct{}{}
+		isMany = len(words) > maxWords
+		return !isMany
 	})
-	var marks []string
+	var joined strings.Builder
+	for word := range words {
+		joined.WriteString(word)
+		joined.WriteByte(' ')
+	}
 	if isMany {
-		marks = append(marks, markMany)
+		marks = append(marks, manyWords)
 	}
 	if isLong {
-		marks = append(marks, markLong)
+		marks = append(marks, longWords)
 	}
-	return words, marks
+	return joined.String(), marks
 }
 
-// collectFacts returns the facts of an object, and whether all of them are within the limits.
-func collectFacts(object map[string]any) (facts indexapi.TokenFrequencies, areAll bool) {
-	facts, areAll = indexapi.TokenFrequencies{}, true
-	searchquery.Facts(object, func(field, value string) {
-		fact := factPrefix(field) + value
-		if len(fact) > maxFactBytes || facts[fact] == nil && len(facts) == maxFacts {
-			areAll = false
-			return
-		}
-		facts[fact] = once
-	})
-	return facts, areAll
-}
-
-// factPrefix is the start of the facts of a field.
-func factPrefix(field string) string { return field + idSeparator }
-
-// truncateWord returns the start of a word.
+// truncateWord truncates a word to the length of indexed words.
 func truncateWord(word string) string { return word[:min(len(word), maxWordBytes)] }
 
-// once is the frequency of all words: documents have no frequencies. It is never changed.
-var once = newFrequency()
-
-func newFrequency() *indexapi.TokenFreq {
-	frequency := &indexapi.TokenFreq{}
-	frequency.SetFrequency(1)
-	return frequency
-}
-
-func frequencies(terms ...string) indexapi.TokenFrequencies {
-	result := make(indexapi.TokenFrequencies, len(terms))
-	for _, term := range terms {
-		if term != "" {
-			result[term] = once
+// collectFacts returns the facts of an object.
+func collectFacts(object map[string]any) (facts, marks []string) {
+	searchquery.Facts(object, func(field, value string) {
+		fact := factPrefix(field) + value
+		if len(fact) > maxFactBytes || len(facts) == maxFacts {
+			marks = []string{manyFacts}
+			return
 		}
-	}
-	return result
+		facts = append(facts, fact)
+	})
+	return facts, marks
 }
 
-// idSeparator separates the parts of IDs and sources. Clusters and kinds do not contain it.
-const idSeparator = "\x00"
+// factPrefix returns the start of all facts about a field. The value follows.
+func factPrefix(field string) string { return field + separator }
 
-func documentID(id feed.ID) string { return id.Cluster + idSeparator + string(id.UID) }
+// documentID returns the ID of an object's document: cluster and UID.
+func documentID(id feed.ID) string { return id.Cluster + separator + string(id.UID) }
 
-// sourceTerm returns the term of a source. The plural name and the scope of a kind can change when its
-// definition is created anew, so they are not part of the term: the feed does not know the former ones.
+// sourceTerm returns the term for a source. It omits the plural name and the scope of the kind, because
+// they can change when a CustomResourceDefinition is recreated.
 func sourceTerm(source *objectcache.Source) string {
-	return strings.Join([]string{source.Cluster, source.Kind.Kind, source.Kind.Group, source.Kind.Version}, idSeparator)
+	return strings.Join([]string{source.Cluster, source.Kind.Kind, source.Kind.Group, source.Kind.Version}, separator)
 }
 
-// parseSourceTerm returns the cluster and the kind of the source of a term.
+// parseSourceTerm returns the cluster and the kind of a source, or false if the term is malformed.
 func parseSourceTerm(term string) (objectcache.Source, bool) {
-	parts := strings.Split(term, idSeparator)
+	parts := strings.Split(term, separator)
 	if len(parts) != 4 {
 		return objectcache.Source{}, false
 	}
@@ -167,77 +151,3 @@ func parseSourceTerm(term string) (objectcache.Source, bool) {
 	source.Kind.Kind, source.Kind.Group, source.Kind.Version = parts[1], parts[2], parts[3]
 	return source, true
 }
-
-// ID implements the document of the library.
-func (d *document) ID() string { return d.id }
-
-// Size returns the estimated memory.
-func (d *document) Size() int { return d.bytes }
-
-// VisitFields calls visitor for each field.
-func (d *document) VisitFields(visitor indexapi.FieldVisitor) {
-	for _, f := range d.fields {
-		visitor(f)
-	}
-}
-
-// VisitComposite does nothing: there are no composite fields.
-func (d *document) VisitComposite(indexapi.CompositeFieldVisitor) {}
-
-// HasComposite returns false.
-func (d *document) HasComposite() bool { return false }
-
-// NumPlainTextBytes is a statistic that is not used.
-func (d *document) NumPlainTextBytes() uint64 { return 0 }
-
-// StoredFieldsBytes is a statistic that is not used.
-func (d *document) StoredFieldsBytes() uint64 { return 0 }
-
-// Indexed returns true.
-func (d *document) Indexed() bool { return true }
-
-// AddIDField adds the field with the ID.
-func (d *document) AddIDField() {
-	id := newField(idField, indexapi.IndexField|indexapi.StoreField, frequencies(d.id))
-	id.value = []byte(d.id)
-	d.fields = append(d.fields, id)
-}
-
-// field is a field whose terms are known, so the library analyzes nothing.
-type field struct {
-	name    string
-	options indexapi.FieldIndexingOptions
-	terms   indexapi.TokenFrequencies
-	value   []byte
-}
-
-func newField(name string, options indexapi.FieldIndexingOptions, terms indexapi.TokenFrequencies) *field {
-	return &field{name: name, options: options, terms: terms}
-}
-
-// Name implements the field of the library.
-func (f *field) Name() string { return f.name }
-
-// Value returns the stored value: the ID, or nothing.
-func (f *field) Value() []byte { return f.value }
-
-// ArrayPositions returns nil.
-func (f *field) ArrayPositions() []uint64 { return nil }
-
-// EncodedFieldType returns the type of text fields.
-func (f *field) EncodedFieldType() byte { return 't' }
-
-// Analyze does nothing.
-func (f *field) Analyze() {}
-
-// Options returns what the library stores for the field.
-func (f *field) Options() indexapi.FieldIndexingOptions { return f.options }
-
-// AnalyzedLength returns the number of terms.
-func (f *field) AnalyzedLength() int { return len(f.terms) }
-
-// AnalyzedTokenFrequencies returns the terms.
-func (f *field) AnalyzedTokenFrequencies() indexapi.TokenFrequencies { return f.terms }
-
-// NumPlainTextBytes is a statistic that is not used.
-func (f *field) NumPlainTextBytes() uint64 { return 0 }

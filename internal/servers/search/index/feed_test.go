@@ -72,18 +72,3 @@ func TestFeedKeepsTheIndexEqualToTheCache(t *testing.T) {
 		t.Errorf("after a restart with one change, the feed applied %d changes", applied)
 	}
 }
-
-func TestFeedFillsAnIndexThatWasReplaced(t *testing.T) {
-	cache := newCache(t)
-	sink := &countingSink{FullText: openIndex(t, t.TempDir(), cache.Cache)}
-	runFeed(t, cache, sink)
-	const objects = 21
-	waitFor(t, sink, objects)
-	if err := sink.protected("testing", func(*generation) error { panic("damaged") }); err == nil {
-		t.Fatal("no error")
-	}
-	waitFor(t, sink, 2*objects)
-	if sources, err := sink.Sources(t.Context()); err != nil || len(sources) != 9 {
-		t.Errorf("the new index has %d sources, error %v, want 9", len(sources), err)
-	}
-}

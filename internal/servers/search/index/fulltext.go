@@ -1,24 +1,40 @@
 package index
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/go-logr/logr"
 
 	"karmada.io/karmada/internal/servers/search/feed"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// DefaultBatchBytes is the default of Options.BatchBytes.
-const DefaultBatchBytes = 16 << 20
+// indexFormat is the version of the document format. It must change with the fields, words and facts of
+// documents, so that an index of another release is not used.
+const indexFormat = 3
+
+// While the index is open, it has the name openName. Close renames it to closedName. After a crash, or
+// an upgrade to another format, there is no index with closedName, so that an empty one is created.
+const (
+	indexPattern = "index-*"
+	openName     = "index-open"
+)
+
+var closedName = fmt.Sprintf("index-%d", indexFormat)
+
+// persistInterval is the time in milliseconds for which bleve collects changes before it writes them to
+// disk. It also limits the retries of failed writes.
+const persistInterval = 100
 
 // Options configure a FullText index.
 type Options struct {
@@ -26,64 +42,43 @@ type Options struct {
 	Directory string
 	// Cache is the cache whose objects are indexed.
 	Cache *objectcache.Cache
-	// BatchBytes limits the estimated memory of the documents that are indexed at once. One document
-	// is always allowed. The default is 16 MiB.
-	BatchBytes int
-	// ApplyTimeout limits the time until a batch is on disk. The default is 2 minutes.
-	ApplyTimeout time.Duration
-	// Logger gets one line for each index that is replaced.
+	// WriteTimeout limits the time until changes are on disk. Default: 2 minutes.
+	WriteTimeout time.Duration
+	// Logger gets one line for each index that is deleted.
 	Logger logr.Logger
 }
 
-// FullText is an index of the words of all objects on disk. It is a Searcher and a feed.Sink.
+// FullText is a bleve index of the words of all objects. It is a Searcher and a feed.Sink.
 //
-// A search uses the index for the sources that are equal to the cache, see SetProgress, and reads the
-// cache for the others. A change is found after the feed stored it.
+// A search uses the index for the sources whose objects the feed has stored, see SetProgress, and reads
+// the other sources from the cache. A search finds a change after the feed has stored it.
 type FullText struct {
-	options Options
-	memory  *Memory
-	lock    *os.File
-
-	mu       sync.Mutex
-	progress Progress
-	// current is nil after Close.
-	current *generation
-	// next is the number of the next generation.
-	next    int
-	changed chan struct{}
-	closing sync.WaitGroup
+	options  Options
+	index    bleve.Index
+	progress atomic.Pointer[Progress]
+	// hasUnwritten is true after a failed write, until all changes are on disk.
+	hasUnwritten atomic.Bool
+	close        func() error
 }
 
 var (
-	_ Searcher      = &FullText{}
-	_ feed.Sink     = &FullText{}
-	_ feed.Notifier = &FullText{}
+	_ Searcher  = &FullText{}
+	_ feed.Sink = &FullText{}
 )
 
-// Progress knows which sources the index has. *feed.Feed implements it.
+// Progress knows which sources are indexed. *feed.Feed implements it.
 type Progress interface {
 	// IsEqual reports whether the index has all objects of a source, except changes of the last seconds.
 	IsEqual(source objectcache.Source) bool
 }
 
-// SetProgress makes searches use the index. Before, they read the cache.
-func (f *FullText) SetProgress(progress Progress) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.progress = progress
-}
+// SetProgress makes searches use the index. Until then, they read the cache.
+func (f *FullText) SetProgress(progress Progress) { f.progress.Store(&progress) }
 
-// errClosed is returned by an index that was closed.
-var errClosed = errors.New("the full-text index is closed")
-
-// Open opens the index of a directory. An index that is damaged or incompatible is replaced by an
-// empty one. The caller must call Close.
+// Open opens the index in a directory, or creates an empty one. The caller must call Close.
 func Open(options Options) (*FullText, error) {
-	if options.BatchBytes == 0 {
-		options.BatchBytes = DefaultBatchBytes
-	}
-	if options.ApplyTimeout == 0 {
-		options.ApplyTimeout = 2 * time.Minute
+	if options.WriteTimeout == 0 {
+		options.WriteTimeout = 2 * time.Minute
 	}
 	if err := os.MkdirAll(options.Directory, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory of the full-text index: %w", err)
@@ -92,15 +87,26 @@ func Open(options Options) (*FullText, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &FullText{options: options, memory: NewMemory(options.Cache), lock: lock, changed: make(chan struct{})}
-	if err := f.openLatest(); err != nil {
+	opened, err := openOrCreate(options)
+	if err != nil {
 		lock.Close()
 		return nil, err
 	}
+	f := &FullText{options: options, index: opened}
+	f.close = sync.OnceValue(func() error {
+		defer lock.Close()
+		if err := opened.Close(); err != nil || f.hasUnwritten.Load() {
+			return err
+		}
+		return os.Rename(filepath.Join(options.Directory, openName), filepath.Join(options.Directory, closedName))
+	})
 	return f, nil
 }
 
-// lockDirectory makes sure that no other process uses the directory.
+// Close closes the index after the current searches and writes.
+func (f *FullText) Close() error { return f.close() }
+
+// lockDirectory ensures that no other process uses the directory.
 func lockDirectory(directory string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(directory, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -117,100 +123,62 @@ func lockDirectory(directory string) (*os.File, error) {
 	return nil, fmt.Errorf("locking the full-text index in %s: %w", directory, err)
 }
 
-// Close closes the index after the running searches ended.
-func (f *FullText) Close() error {
-	f.mu.Lock()
-	last := f.current
-	f.current = nil
-	f.mu.Unlock()
-	if last == nil {
-		return nil
-	}
-	f.closing.Wait()
-	err := last.close()
-	f.lock.Close()
-	return err
-}
-
-// acquire returns the current generation. The caller must call release.
-func (f *FullText) acquire() (g *generation, release func(), err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.current == nil {
-		return nil, nil, errClosed
-	}
-	g = f.current
-	g.users.Add(1)
-	return g, g.users.Done, nil
-}
-
-// replace replaces a damaged generation by an empty one, and makes the feed store all objects again.
-func (f *FullText) replace(damaged *generation, reason error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.current != damaged {
-		return
-	}
-	f.options.Logger.Error(reason, "Replacing the damaged full-text index by an empty one", "directory", damaged.directory)
-	empty, err := openGeneration(f.nextDirectory())
+// openOrCreate opens the index that the last process closed, or creates an empty one. It deletes all other
+// indexes in the directory.
+func openOrCreate(options Options) (bleve.Index, error) {
+	existing, err := filepath.Glob(filepath.Join(options.Directory, indexPattern))
 	if err != nil {
-		f.options.Logger.Error(err, "Creating an empty full-text index", "directory", f.options.Directory)
-		return
+		return nil, fmt.Errorf("listing full-text indexes: %w", err)
 	}
-	f.current = empty
-	close(f.changed)
-	f.changed = make(chan struct{})
-	f.closing.Go(func() {
-		if err := damaged.close(); err != nil {
-			f.options.Logger.V(1).Info("Closing a damaged full-text index", "reason", err.Error())
+	path := filepath.Join(options.Directory, openName)
+	for _, found := range existing {
+		if filepath.Base(found) == closedName {
+			continue
 		}
-		os.RemoveAll(damaged.directory)
-	})
-}
-
-// Changed implements feed.Notifier.
-func (f *FullText) Changed() <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.changed
-}
-
-// Name implements feed.Sink.
-func (f *FullText) Name() string { return "the full-text index" }
-
-// Wants implements feed.Sink: all sources are indexed.
-func (f *FullText) Wants(objectcache.Source) bool { return true }
-
-// protected calls a function with the current generation.
-func (f *FullText) protected(operation string, call func(g *generation) error) error {
-	g, release, err := f.acquire()
-	if err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
+		options.Logger.Info("Deleting a full-text index, because it was not closed or has another format", "directory", found)
+		err = errors.Join(err, os.RemoveAll(found))
 	}
-	defer release()
-	return f.guard(g, operation, func() error { return call(g) })
+	if err != nil {
+		return nil, fmt.Errorf("deleting an unusable full-text index: %w", err)
+	}
+	err = os.Rename(filepath.Join(options.Directory, closedName), path)
+	if err == nil {
+		var opened bleve.Index
+		if opened, err = openExisting(path); err == nil {
+			return opened, nil
+		}
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		options.Logger.Error(err, "Deleting a full-text index, because it cannot be opened", "directory", path)
+	}
+	return createIndex(path)
 }
 
-// guard calls a function that uses the library. A panic in the library, or a fault of a mapped file,
-// means that the index is damaged: it is replaced.
-func (f *FullText) guard(g *generation, operation string, call func() error) (err error) {
+// openExisting opens an index. bleve maps files into memory, so a damaged file can cause a panic.
+func openExisting(path string) (opened bleve.Index, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	returned := false
 	defer func() {
-		if returned {
-			return
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("opening the full-text index: %v", reason)
 		}
-		err = fmt.Errorf("%s: the full-text index is damaged: %v: retry in a few seconds", operation, recover())
-		f.replace(g, err)
 	}()
-	err = call()
-	returned = true
-	return err
+	return bleve.Open(path)
 }
 
-// Apply implements feed.Sink.
-func (f *FullText) Apply(ctx context.Context, changes []feed.Change) error {
-	return f.protected("writing the full-text index", func(g *generation) error {
-		return f.apply(ctx, g, changes)
+// createIndex creates an empty index.
+func createIndex(path string) (bleve.Index, error) {
+	if err := os.RemoveAll(path); err != nil {
+		return nil, fmt.Errorf("deleting an unusable full-text index: %w", err)
+	}
+	schema, err := newMapping()
+	if err != nil {
+		return nil, err
+	}
+	created, err := bleve.NewUsing(path, schema, scorch.Name, scorch.Name, map[string]any{
+		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": persistInterval},
 	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the full-text index: %w", err)
+	}
+	return created, nil
 }

@@ -1,15 +1,13 @@
-// Package index answers: which cached objects can match a search query?
+// Package index finds the cached objects that can match a search query.
 //
-// Searcher is the interface of the back ends of queries. Memory reads the cache. FullText has the
-// words of all objects in an index on disk. Both return candidates: a superset of the matches. The
-// caller decodes each candidate and matches it with searchquery.
+// A Searcher returns candidates: a superset of the matches, which Matches decodes and compares with
+// the query. Memory searches the cache. FullText narrows the search with an index of all words on disk.
 //
 // Invariants:
-//   - Candidates are objects of the cache, in the order of cluster, namespace, name and kind.
-//   - A source that is not completely in the index on disk is searched in the cache.
-//   - The index on disk is only a copy. If it is damaged, or was written by another version, it is
-//     replaced by an empty one, and the feed stores all objects again.
-//   - The memory of a search is bounded by a page, not by the number of matches.
+//   - Candidates are cached objects, ordered by cluster, namespace, name and kind.
+//   - The index is derived data. If the last process did not close it, or if it does not open, it is
+//     deleted, and the feed builds it again from the cache. Until then, searches read the cache.
+//   - A search needs memory for one page of candidates, not for all of them.
 package index
 
 import (
@@ -23,14 +21,14 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Searcher finds candidates of a query.
+// Searcher finds the candidates of a query.
 type Searcher interface {
 	// Candidates calls yield for each object after the cursor that can match the query, in order,
-	// until yield returns false. It returns the error of ctx if ctx ends.
+	// until yield returns false. If ctx ends, it returns the error of ctx.
 	Candidates(ctx context.Context, q *searchquery.Query, after Cursor, yield func(*objectcache.Object) bool) error
 }
 
-// Cursor is a position in the order of objects. The zero value is before all objects.
+// Cursor is a position in the order of objects. The zero value precedes all objects.
 type Cursor struct {
 	Cluster, Namespace, Name string
 	Kind                     schema.GroupVersionKind
@@ -42,7 +40,7 @@ func CursorOf(object *objectcache.Object) Cursor {
 	return Cursor{Cluster: source.Cluster, Namespace: object.Namespace(), Name: object.Name(), Kind: source.Kind}
 }
 
-// Compare compares two positions: by cluster, namespace, name, kind, group and version.
+// Compare compares two positions by cluster, namespace, name, kind, group and version.
 func (c Cursor) Compare(other Cursor) int {
 	return cmp.Or(
 		strings.Compare(c.Cluster, other.Cluster), strings.Compare(c.Namespace, other.Namespace), strings.Compare(c.Name, other.Name),
@@ -50,20 +48,18 @@ func (c Cursor) Compare(other Cursor) int {
 	)
 }
 
-// keySeparator is less than all characters of names, so that keys have the order of their parts.
-const keySeparator = "\x00"
+// separator separates the parts of a key. It sorts before all characters of names, so keys sort as their
+// positions do.
+const separator = "\x00"
 
-// key returns the position as a text with the same order.
+// key returns the position as a string with the same order.
 func (c Cursor) key() string {
-	if c == (Cursor{}) {
-		return ""
-	}
-	return strings.Join([]string{c.Cluster, c.Namespace, c.Name, c.Kind.Kind, c.Kind.Group, c.Kind.Version}, keySeparator)
+	return strings.Join([]string{c.Cluster, c.Namespace, c.Name, c.Kind.Kind, c.Kind.Group, c.Kind.Version}, separator)
 }
 
-// parseKey returns the position of a key. It returns false for a key that is no position.
+// parseKey returns the position of a key, or false if the key is malformed.
 func parseKey(key string) (Cursor, bool) {
-	parts := strings.Split(key, keySeparator)
+	parts := strings.Split(key, separator)
 	if len(parts) != 6 {
 		return Cursor{}, false
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -19,25 +20,24 @@ type Match struct {
 	Object *objectcache.Object
 	// Content is the decoded object. The receiver may modify it.
 	Content map[string]any
-	// Reasons says what matched.
+	// Reasons are the parts of the object that match.
 	Reasons []searchquery.Matched
 }
 
 const (
-	// maxChunk is the number of candidates that are decoded in parallel before their matches are
-	// yielded. The first chunk is smaller, so that the first match comes early.
-	firstChunk = 16
-	maxChunk   = 128
-	// maxDecoders limits the goroutines that decode the candidates of one search.
+	// firstChunkSize and maxChunkSize are the numbers of candidates that are decoded in parallel before
+	// their matches are yielded. The first chunk is smaller, so that the first match comes early.
+	firstChunkSize = 16
+	maxChunkSize   = 128
+	// maxDecoders is the maximum number of goroutines that decode one search's candidates.
 	maxDecoders = 4
 )
 
 // Matches calls yield for each object after the cursor that matches the query, in order, until yield
-// returns false. now is the time for the ages of objects. An object that cannot be decoded ends the
-// search with an error.
+// returns false. Ages are relative to now. An object that cannot be decoded ends the search with an error.
 func Matches(ctx context.Context, s Searcher, q *searchquery.Query, after Cursor, now time.Time, yield func(Match) bool) error {
 	v := verifier{q: q, now: now, yield: yield}
-	size := firstChunk
+	size := firstChunkSize
 	var failure error
 	err := s.Candidates(ctx, q, after, func(object *objectcache.Object) bool {
 		if !canMatchAt(q, object, now) {
@@ -46,32 +46,23 @@ func Matches(ctx context.Context, s Searcher, q *searchquery.Query, after Cursor
 		if v.chunk = append(v.chunk, object); len(v.chunk) < size {
 			return true
 		}
-		size = min(2*size, maxChunk)
+		size = min(2*size, maxChunkSize)
 		var more bool
 		more, failure = v.flush(ctx)
 		return more && failure == nil
 	})
-	if err != nil || failure != nil || v.stopped {
-		return firstError(failure, err)
+	if err != nil || failure != nil || v.isStopped {
+		return cmp.Or(failure, err)
 	}
 	_, err = v.flush(ctx)
 	return err
 }
 
-// canMatchAt reports whether an object can match a query at a time, without decoding the object.
+// canMatchAt reports whether an object can match a query at the given time, without decoding the object.
 func canMatchAt(q *searchquery.Query, object *objectcache.Object, now time.Time) bool {
 	known := knownOfObject(object)
 	known.HasAge, known.Created, known.Now = true, object.Created(), now
 	return q.CanMatch(known)
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // verifier decodes candidates and matches them.
@@ -80,21 +71,21 @@ type verifier struct {
 	now   time.Time
 	yield func(Match) bool
 	chunk []*objectcache.Object
-	// stopped says that yield returned false.
-	stopped bool
+	// isStopped is true after yield returned false.
+	isStopped bool
 }
 
-// verified is the result for one candidate.
-type verifiedCandidate struct {
+// verification is the result for one candidate.
+type verification struct {
 	match   Match
-	matches bool
+	isMatch bool
 	err     error
 }
 
-// flush verifies the candidates of the chunk and yields the matches in order. It reports whether the
-// search continues.
+// flush verifies the chunk's candidates and yields the matches in order. It returns more=false if the
+// search must end.
 func (v *verifier) flush(ctx context.Context) (more bool, err error) {
-	results := make([]verifiedCandidate, len(v.chunk))
+	results := make([]verification, len(v.chunk))
 	var next atomic.Int64
 	work := func() {
 		var buffer []byte
@@ -116,25 +107,25 @@ func (v *verifier) flush(ctx context.Context) (more bool, err error) {
 		if result.err != nil {
 			return false, result.err
 		}
-		if result.matches && !v.yield(result.match) {
-			v.stopped = true
+		if result.isMatch && !v.yield(result.match) {
+			v.isStopped = true
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-func (v *verifier) verify(object *objectcache.Object, buffer []byte) (verifiedCandidate, []byte) {
+func (v *verifier) verify(object *objectcache.Object, buffer []byte) (verification, []byte) {
 	content, buffer, err := Decode(object, buffer)
 	if err != nil {
-		return verifiedCandidate{err: err}, buffer
+		return verification{err: err}, buffer
 	}
-	reasons, matches := v.q.Match(&searchquery.Document{Cluster: object.Source().Cluster, Object: content, Now: v.now})
-	return verifiedCandidate{match: Match{Object: object, Content: content, Reasons: reasons}, matches: matches}, buffer
+	reasons, isMatch := v.q.Match(&searchquery.Document{Cluster: object.Source().Cluster, Object: content, Now: v.now})
+	return verification{match: Match{Object: object, Content: content, Reasons: reasons}, isMatch: isMatch}, buffer
 }
 
-// Decode returns the content of an object. It uses the buffer, and returns it for the next object. It
-// takes half of the time of Object.Decode, because it does not look for lists.
+// Decode returns the content of an object. It overwrites the buffer, and returns it for the next call. It
+// needs half of the time of Object.Decode, because it does not support lists.
 func Decode(object *objectcache.Object, buffer []byte) (map[string]any, []byte, error) {
 	buffer, err := object.AppendJSON(buffer[:0])
 	if err != nil {

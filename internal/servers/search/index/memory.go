@@ -1,48 +1,33 @@
 package index
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/labels"
 
 	"karmada.io/karmada/internal/domain/searchquery"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Memory finds candidates in the cache by cluster, kind, namespace, name and labels. It needs no
-// index. Other terms are not used, so a query for text decodes all objects.
+// Memory finds candidates in the cache by cluster, kind, namespace, name and labels. Other terms do not
+// narrow the search, so a query for text makes Matches decode all objects.
 type Memory struct {
 	cache *objectcache.Cache
 }
 
-// NewMemory returns a searcher of a cache.
+// NewMemory returns a Searcher for a cache.
 func NewMemory(cache *objectcache.Cache) *Memory { return &Memory{cache: cache} }
-
-// Sources searches the objects of sources at one moment. The sources must be ordered by cluster.
-type Sources []*objectcache.ClusterObjects
-
-// Candidates implements Searcher.
-func (s Sources) Candidates(ctx context.Context, q *searchquery.Query, after Cursor, yield func(*objectcache.Object) bool) error {
-	return candidatesOf(ctx, s, q, after, yield)
-}
-
-// checkEvery is the number of objects after which a search looks whether its context ended.
-const checkEvery = 256
 
 // Candidates implements Searcher.
 func (m *Memory) Candidates(ctx context.Context, q *searchquery.Query, after Cursor, yield func(*objectcache.Object) bool) error {
-	return candidatesOf(ctx, possibleSources(m.cache, q), q, after, yield)
+	return possibleSources(m.cache, q).Candidates(ctx, q, after, yield)
 }
 
-// possibleSources returns the sources whose objects can match, in the order of clusters.
-func possibleSources(cache *objectcache.Cache, q *searchquery.Query) []*objectcache.ClusterObjects {
-	var possible []*objectcache.ClusterObjects
+// possibleSources returns the sources whose objects can match a query.
+func possibleSources(cache *objectcache.Cache, q *searchquery.Query) Sources {
+	var possible Sources
 	for _, kind := range cache.Kinds() {
 		for _, objects := range kind.Snapshot().Clusters() {
 			if objects.Len() > 0 && q.CanMatch(KnownOf(objects.Source())) {
@@ -56,7 +41,7 @@ func possibleSources(cache *objectcache.Cache, q *searchquery.Query) []*objectca
 	return possible
 }
 
-// KnownOf returns what is known about all objects of a source.
+// KnownOf returns the properties that all objects of a source share.
 func KnownOf(source *objectcache.Source) searchquery.Known {
 	return searchquery.Known{Cluster: source.Cluster, APIVersion: source.Kind.GroupVersion().String(), Kind: source.Kind.Kind}
 }
@@ -69,18 +54,26 @@ func CanMatch(q *searchquery.Query, object *objectcache.Object) bool {
 func knownOfObject(object *objectcache.Object) searchquery.Known {
 	known := KnownOf(object.Source())
 	known.HasName, known.Namespace, known.Name = true, object.Namespace(), object.Name()
-	known.Label = func(key string) (string, bool) { return lookup(object.Labels(), key) }
+	known.Label = func(key string) (string, bool) { return object.Labels().Lookup(key) }
 	return known
 }
 
-func lookup(of labels.Labels, key string) (string, bool) { return of.Lookup(key) }
+// Sources is a Searcher for a snapshot of some sources. They must be ordered by cluster.
+type Sources []*objectcache.ClusterObjects
 
-// candidatesOf yields the candidates of sources, which are ordered by cluster.
-func candidatesOf(ctx context.Context, sources []*objectcache.ClusterObjects, q *searchquery.Query, after Cursor, yield func(*objectcache.Object) bool) error {
+// contextCheckInterval is the number of objects after which a search checks its context.
+const contextCheckInterval = 256
+
+// Candidates implements Searcher.
+func (s Sources) Candidates(ctx context.Context, q *searchquery.Query, after Cursor, yield func(*objectcache.Object) bool) error {
 	count := 0
-	for ofCluster := range byCluster(sources, after) {
-		for object := range merged(ofCluster, after) {
-			if count++; count%checkEvery == 0 && ctx.Err() != nil {
+	for sources := range s.byCluster(after) {
+		streams := make([]iter.Seq[*objectcache.Object], 0, len(sources))
+		for _, source := range sources {
+			streams = append(streams, objectsAfter(source, after))
+		}
+		for object := range merge(streams...) {
+			if count++; count%contextCheckInterval == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if CanMatch(q, object) && !yield(object) {
@@ -91,56 +84,25 @@ func candidatesOf(ctx context.Context, sources []*objectcache.ClusterObjects, q 
 	return ctx.Err()
 }
 
-// byCluster returns the sources of each cluster from the cluster of a position on. The sources are
-// ordered by cluster.
-func byCluster(sources []*objectcache.ClusterObjects, after Cursor) iter.Seq[[]*objectcache.ClusterObjects] {
-	return func(yield func([]*objectcache.ClusterObjects) bool) {
-		for len(sources) > 0 {
-			cluster := sources[0].Source().Cluster
-			end := slices.IndexFunc(sources, func(s *objectcache.ClusterObjects) bool { return s.Source().Cluster != cluster })
+// byCluster returns the sources of each cluster, starting with the cluster of a position.
+func (s Sources) byCluster(after Cursor) iter.Seq[Sources] {
+	return func(yield func(Sources) bool) {
+		for rest := s; len(rest) > 0; {
+			cluster := rest[0].Source().Cluster
+			end := slices.IndexFunc(rest, func(o *objectcache.ClusterObjects) bool { return o.Source().Cluster != cluster })
 			if end < 0 {
-				end = len(sources)
+				end = len(rest)
 			}
-			if cluster >= after.Cluster && !yield(sources[:end]) {
+			if cluster >= after.Cluster && !yield(rest[:end]) {
 				return
 			}
-			sources = sources[end:]
+			rest = rest[end:]
 		}
 	}
 }
 
-// merged returns the objects of all sources of one cluster after a position, in order.
-func merged(sources []*objectcache.ClusterObjects, after Cursor) iter.Seq[*objectcache.Object] {
-	if len(sources) == 1 {
-		return from(sources[0], after)
-	}
-	return func(yield func(*objectcache.Object) bool) {
-		streams := make(streams, 0, len(sources))
-		for _, source := range sources {
-			next, stop := iter.Pull(from(source, after))
-			defer stop()
-			if first, ok := next(); ok {
-				streams = append(streams, &stream{first: first, next: next})
-			}
-		}
-		heap.Init(&streams)
-		for len(streams) > 0 {
-			s := streams[0]
-			if !yield(s.first) {
-				return
-			}
-			var ok bool
-			if s.first, ok = s.next(); ok {
-				heap.Fix(&streams, 0)
-			} else {
-				heap.Pop(&streams)
-			}
-		}
-	}
-}
-
-// from returns the objects of a source after a position.
-func from(source *objectcache.ClusterObjects, after Cursor) iter.Seq[*objectcache.Object] {
+// objectsAfter returns the objects of a source after a position.
+func objectsAfter(source *objectcache.ClusterObjects, after Cursor) iter.Seq[*objectcache.Object] {
 	if source.Source().Cluster > after.Cluster {
 		return source.All("")
 	}
@@ -153,48 +115,52 @@ func from(source *objectcache.ClusterObjects, after Cursor) iter.Seq[*objectcach
 	}
 }
 
-// stream is the rest of the objects of one source.
+// merge returns the objects of all streams in order. Each stream must be ordered.
+func merge(sequences ...iter.Seq[*objectcache.Object]) iter.Seq[*objectcache.Object] {
+	if len(sequences) == 1 {
+		return sequences[0]
+	}
+	return func(yield func(*objectcache.Object) bool) {
+		rest := make(streams, 0, len(sequences))
+		for _, sequence := range sequences {
+			next, stop := iter.Pull(sequence)
+			defer stop()
+			if first, ok := next(); ok {
+				rest = append(rest, &stream{first: first, next: next})
+			}
+		}
+		heap.Init(&rest)
+		for len(rest) > 0 {
+			s := rest[0]
+			if !yield(s.first) {
+				return
+			}
+			var ok bool
+			if s.first, ok = s.next(); ok {
+				heap.Fix(&rest, 0)
+			} else {
+				heap.Pop(&rest)
+			}
+		}
+	}
+}
+
+// stream is the rest of a sequence of objects.
 type stream struct {
 	first *objectcache.Object
 	next  func() (*objectcache.Object, bool)
 }
 
-// streams is a heap of streams by their first object. All are of one cluster.
+// streams is a heap of streams, ordered by their first objects.
 type streams []*stream
 
 func (s streams) Len() int           { return len(s) }
 func (s streams) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-func (s streams) Less(i, j int) bool { return compareObjects(s[i].first, s[j].first) < 0 }
+func (s streams) Less(i, j int) bool { return CursorOf(s[i].first).Compare(CursorOf(s[j].first)) < 0 }
 func (s *streams) Push(x any)        { *s = append(*s, x.(*stream)) }
 
 func (s *streams) Pop() any {
 	last := (*s)[len(*s)-1]
 	*s = (*s)[:len(*s)-1]
 	return last
-}
-
-// compareObjects orders objects of one cluster.
-func compareObjects(a, b *objectcache.Object) int {
-	if order := cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Name(), b.Name())); order != 0 {
-		return order
-	}
-	return CursorOf(a).Compare(CursorOf(b))
-}
-
-// sourceKey identifies a source by what a key of the index contains.
-type sourceKey struct{ cluster, kind, group, version string }
-
-func keyOfSource(source *objectcache.Source) sourceKey {
-	return sourceKey{source.Cluster, source.Kind.Kind, source.Kind.Group, source.Kind.Version}
-}
-
-// bySource returns the sources by their keys.
-func bySource(sources []*objectcache.ClusterObjects) map[sourceKey]*objectcache.ClusterObjects {
-	return maps.Collect(func(yield func(sourceKey, *objectcache.ClusterObjects) bool) {
-		for _, objects := range sources {
-			if !yield(keyOfSource(objects.Source()), objects) {
-				return
-			}
-		}
-	})
 }
