@@ -17,22 +17,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/kube-openapi/pkg/common"
+
+	"karmada.io/karmada/internal/extensionserver/openapi"
 )
 
 // API describes the API of a server.
 type API struct {
 	// Name is the name of the server, such as karmada-aggregated-apiserver.
 	Name string
-	// Group is the API group, for messages.
+	// Group is the API group, such as search.karmada.io.
 	Group string
 	// Scheme contains the types of the group with its version and with the internal version, and
 	// the types of the meta group.
 	Scheme *runtime.Scheme
 	// Codecs are the codecs of Scheme.
 	Codecs serializer.CodecFactory
-	// OpenAPI returns the definitions of the types.
-	OpenAPI common.GetOpenAPIDefinitions
 	// IsLongRunning reports whether a request may take longer than the timeout of requests.
 	IsLongRunning request.LongRunningRequestCheck
 }
@@ -46,9 +45,10 @@ func (o *Options) NewConfig(ctx context.Context, api API) (*genericapiserver.Rec
 	// which another API server of the process may use.
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	namer := openapinamer.NewDefinitionNamer(api.Scheme)
-	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(api.OpenAPI, namer)
+	definitions := openapi.ForGroup(api.Group)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
 	config.OpenAPIConfig.Info.Title = "Karmada"
-	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(api.OpenAPI, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
 	config.OpenAPIV3Config.Info.Title = "Karmada"
 	config.LongRunningFunc = api.IsLongRunning
 

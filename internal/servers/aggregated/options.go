@@ -15,7 +15,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/extensionserver"
-	"karmada.io/karmada/internal/servers/aggregated/openapi"
 )
 
 // Options configure the server.
@@ -81,7 +80,7 @@ func (o *Options) Validate() []error {
 // api describes the API of the server.
 func (o *Options) api() extensionserver.API {
 	return extensionserver.API{
-		Name: ServiceName, Group: clusterv1alpha1.GroupName, Scheme: o.scheme, Codecs: o.codecs, OpenAPI: openapi.GetOpenAPIDefinitions,
+		Name: ServiceName, Group: clusterv1alpha1.GroupName, Scheme: o.scheme, Codecs: o.codecs,
 		// Requests through the proxy may be long-running, for example watches, logs and terminals.
 		IsLongRunning: genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("proxy")),
 	}

@@ -16,7 +16,6 @@ import (
 
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/extensionserver"
-	"karmada.io/karmada/internal/servers/search/openapi"
 )
 
 // defaultStorageInitializationTimeout is the default of the API server library.
@@ -104,7 +103,7 @@ func (o *Options) Validate() []error {
 func (o *Options) api() extensionserver.API {
 	return extensionserver.API{
 		Name: ServiceName, Group: searchv1alpha1.GroupName, Scheme: o.scheme, Codecs: o.codecs,
-		OpenAPI: openapi.GetOpenAPIDefinitions, IsLongRunning: isLongRunning,
+		IsLongRunning: isLongRunning,
 	}
 }
 

@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/blevesearch/bleve/v2"
@@ -116,15 +117,17 @@ func collectWords(object map[string]any) (text string, marks []string) {
 // truncateWord truncates a word to the length of indexed words.
 func truncateWord(word string) string { return word[:min(len(word), maxWordBytes)] }
 
-// collectFacts returns the facts of an object.
+// collectFacts returns the distinct facts of an object.
 func collectFacts(object map[string]any) (facts, marks []string) {
 	searchquery.Facts(object, func(field, value string) {
 		fact := factPrefix(field) + value
-		if len(fact) > maxFactBytes || len(facts) == maxFacts {
+		switch {
+		case slices.Contains(facts, fact):
+		case len(fact) > maxFactBytes || len(facts) == maxFacts:
 			marks = []string{manyFacts}
-			return
+		default:
+			facts = append(facts, fact)
 		}
-		facts = append(facts, fact)
 	})
 	return facts, marks
 }
@@ -138,16 +141,5 @@ func documentID(id feed.ID) string { return id.Cluster + separator + string(id.U
 // sourceTerm returns the term for a source. It omits the plural name and the scope of the kind, because
 // they can change when a CustomResourceDefinition is recreated.
 func sourceTerm(source *objectcache.Source) string {
-	return strings.Join([]string{source.Cluster, source.Kind.Kind, source.Kind.Group, source.Kind.Version}, separator)
-}
-
-// parseSourceTerm returns the cluster and the kind of a source, or false if the term is malformed.
-func parseSourceTerm(term string) (objectcache.Source, bool) {
-	parts := strings.Split(term, separator)
-	if len(parts) != 4 {
-		return objectcache.Source{}, false
-	}
-	source := objectcache.Source{Cluster: parts[0]}
-	source.Kind.Kind, source.Kind.Group, source.Kind.Version = parts[1], parts[2], parts[3]
-	return source, true
+	return Cursor{Cluster: source.Cluster, Kind: source.Kind}.key()
 }

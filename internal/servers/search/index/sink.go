@@ -139,8 +139,8 @@ func (f *FullText) Sources(ctx context.Context) ([]objectcache.Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the sources of the full-text index: %w", err)
 		}
-		if source, ok := parseSourceTerm(term); ok && found.Total > 0 {
-			sources = append(sources, source)
+		if position, ok := parseKey(term); ok && found.Total > 0 {
+			sources = append(sources, objectcache.Source{Cluster: position.Cluster, Kind: position.Kind})
 		}
 	}
 	return sources, nil
