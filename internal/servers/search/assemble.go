@@ -9,9 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/metadata"
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -20,7 +18,6 @@ import (
 	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/memberproxy"
-	"karmada.io/karmada/internal/servers/search/callerrights"
 	"karmada.io/karmada/internal/servers/search/feed"
 	"karmada.io/karmada/internal/servers/search/index"
 	"karmada.io/karmada/internal/servers/search/objectcache"
@@ -28,23 +25,18 @@ import (
 	"karmada.io/karmada/internal/servers/search/query"
 )
 
-// rights decides what a caller may do in a member.
-type rights interface {
-	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
-}
-
 // assembly contains the parts of a server while they are created.
 type assembly struct {
 	sources
-	karmada *karmadaCache
-	members *member.Clusters
-	cache   *objectcache.Cache
-	callers *memberproxy.Proxy
-	rights  rights
-	metrics *metrics
-	parts   *parts
-	stores  *openSearchStores
-	leader  leaderTasks
+	karmada     *karmadaCache
+	members     *member.Clusters
+	cache       *objectcache.Cache
+	callers     *memberproxy.Proxy
+	permissions permissions
+	metrics     *metrics
+	parts       *parts
+	stores      *openSearchStores
+	leader      leaderTasks
 }
 
 // assemble creates the parts of a server. The parts live until ctx ends.
@@ -129,7 +121,7 @@ func (a *assembly) newMembers(ctx context.Context) (*member.Clusters, error) {
 // clusters' events.
 const sweepPeriod = 30 * time.Second
 
-// addCallers adds the connections to members for callers, and the review of their permissions.
+// addCallers adds the connections to members for callers, and their permissions.
 func (a *assembly) addCallers(context.Context) (err error) {
 	cached, fresh, start := memberproxy.NewSecretGetters(a.karmadaClient)
 	a.callers, err = memberproxy.New(memberproxy.Sources{
@@ -144,9 +136,9 @@ func (a *assembly) addCallers(context.Context) (err error) {
 		start(ctx)
 		wait.UntilWithContext(ctx, a.callers.RemoveDeletedMembers, sweepPeriod)
 	})
-	a.rights = callerrights.All{}
+	a.permissions = allPermissions{}
 	if a.options.AuthorizeCallers {
-		a.rights = callerrights.New(a.callers, time.Now)
+		a.permissions = newMemberPermissions(a.callers, time.Now)
 	}
 	return nil
 }
@@ -160,7 +152,7 @@ func (a *assembly) addSearch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.parts.search = query.New(query.Options{Cache: a.cache, Searcher: searcher, Rights: a.rights})
+	a.parts.search = query.New(query.Options{Cache: a.cache, Searcher: searcher, Permissions: a.permissions})
 	return nil
 }
 
@@ -200,7 +192,7 @@ func (a *assembly) addProxy(context.Context) error {
 		return nil
 	}
 	options := proxying.Options{
-		Cache: a.cache, Reads: a.callers, Forwards: a.callers, Permissions: a.rights, Watches: a.metrics.countWatches,
+		Cache: a.cache, Reads: a.callers, Forwards: a.callers, Permissions: a.permissions, Watches: a.metrics.countWatches,
 		MinRequestTimeout: a.options.minRequestTimeout(),
 	}
 	if !a.options.AuthorizeCallers {

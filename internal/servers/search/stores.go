@@ -19,7 +19,7 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 	"karmada.io/karmada/internal/servers/search/opensearch"
-	"karmada.io/karmada/internal/servers/search/registrystatus"
+	"karmada.io/karmada/internal/servers/search/registry"
 )
 
 const (
@@ -45,7 +45,7 @@ func (a *assembly) addStatus(context.Context) error {
 	a.stores = &openSearchStores{cache: a.cache, karmada: a.karmadaClient, clusters: a.karmada.clusterNames}
 	a.leader.tasks = append(a.leader.tasks, func(ctx context.Context) {
 		// A writer belongs to one time as the leader, because another replica may write in between.
-		registrystatus.New(registrystatus.Options{Karmada: registries, Cache: a.cache, Problems: a.stores.problem}).Run(ctx)
+		registry.NewStatusWriter(registry.StatusOptions{Karmada: registries, Cache: a.cache, Problems: a.stores.problem}).Run(ctx)
 	})
 	return nil
 }

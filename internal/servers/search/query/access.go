@@ -14,38 +14,38 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Verbs of reviews.
+// Verbs of reviewed permissions.
 const (
 	verbGet  = "get"
 	verbList = "list"
 )
 
 const (
-	// maxReviews limits the reviews of one request that run in parallel.
+	// maxReviews is the maximum number of concurrent reviews for one request.
 	maxReviews = 16
-	// failureAge is how long a request uses a failed review.
+	// failureAge is the time for which a request does not repeat a failed review.
 	failureAge = 30 * time.Second
-	// rememberedTimeout limits the reviews of a cluster that did not answer another review. In this
-	// time, Rights returns what it remembers, but does not wait for the cluster.
-	rememberedTimeout = 100 * time.Millisecond
+	// cachedReviewTimeout limits the reviews in a cluster that did not respond to another review. It is
+	// sufficient for a cached decision, but not for a response of the cluster.
+	cachedReviewTimeout = 100 * time.Millisecond
 )
 
-// access knows what one caller may read, for the time of one request.
+// access holds one caller's permissions during one request.
 type access struct {
 	handler *Handler
 	caller  user.Info
-	// lifetime is how long a decision is used. A watch uses decisions for a short time, because rights
-	// can change while it lasts. Rights itself remembers decisions for a short time.
+	// lifetime is the time for which a decision is used. It is short for a watch, because permissions can
+	// change during the watch.
 	lifetime time.Duration
 
 	mu        sync.Mutex
 	decisions map[target]decision
-	// failures has the last failed review of each cluster.
+	// failures has each cluster's last failed review.
 	failures map[string]decision
 }
 
-// target is what a review asks for: to list the objects of a source in a namespace, or in all of
-// them.
+// target is the subject of a review: to list the objects of a source in a namespace, or in all
+// namespaces.
 type target struct {
 	source    objectcache.Source
 	namespace string
@@ -57,12 +57,13 @@ func namespaceTarget(object *objectcache.Object) target {
 	return target{source: *object.Source(), namespace: object.Namespace()}
 }
 
-// decision is the result of a review at a time.
+// decision is the result of a review.
 type decision struct {
 	allowed bool
-	// err says why the right is not known. Then allowed is false.
+	// err is the reason why the permission is unknown. Then allowed is false.
 	err error
-	at  time.Time
+	// at is the time of the review.
+	at time.Time
 }
 
 func (h *Handler) newAccess(caller user.Info, lifetime time.Duration) *access {
@@ -72,8 +73,8 @@ func (h *Handler) newAccess(caller user.Info, lifetime time.Duration) *access {
 	}
 }
 
-// known returns the decision for an object, if no review is needed. The decision for all namespaces is
-// used if it allows the object or if it failed.
+// known returns the decision for an object, or isKnown=false if a review is needed. The decision for all
+// namespaces applies if it allows the object or if its review failed.
 func (a *access) known(object *objectcache.Object) (d decision, isKnown bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,9 +97,8 @@ func (a *access) lockedDecision(t target) (d decision, isKnown bool) {
 	return d, true
 }
 
-// reviewSources decides for all namespaces of sources, and returns the decisions in the order of the
-// sources. The reviews do not depend on the objects of the sources, so their results may be shown to
-// the caller.
+// reviewSources reviews the permissions for all namespaces of sources, and returns the decisions in the
+// order of the sources. The decisions do not depend on objects, so the caller may see them.
 func (a *access) reviewSources(ctx context.Context, sources []objectcache.Source) []decision {
 	a.decide(ctx, a.unknownSources(sources))
 	a.mu.Lock()
@@ -123,20 +123,20 @@ func (a *access) unknownSources(sources []objectcache.Source) map[target]bool {
 	return targets
 }
 
-// reviewAndWarn is reviewSources, and adds a warning for each source that is left out.
+// reviewAndWarn calls reviewSources, and adds a warning for each source that is omitted.
 func (a *access) reviewAndWarn(ctx context.Context, sources []objectcache.Source, found *warnings) []decision {
 	decisions := a.reviewSources(ctx, sources)
 	for i, d := range decisions {
 		if !d.allowed {
-			found.leftOut(sources[i], d.err)
+			found.addOmitted(sources[i], d.err)
 		}
 	}
 	return decisions
 }
 
-// review decides for objects: it asks for all namespaces first, and then for the namespaces of the
-// objects. The reviews of namespaces depend on the objects. So the caller must not see their results,
-// except by the objects that they allow.
+// review reviews the permissions for objects: first for all namespaces, and then for the namespaces of the
+// objects. The decisions for namespaces depend on the objects. Therefore the caller must not see them,
+// except through the objects that they allow.
 func (a *access) review(ctx context.Context, objects []*objectcache.Object) {
 	sources := make([]objectcache.Source, 0, len(objects))
 	for _, object := range objects {
@@ -152,8 +152,8 @@ func (a *access) review(ctx context.Context, objects []*objectcache.Object) {
 	a.decide(ctx, namespaces)
 }
 
-// decide asks for targets in parallel and stores the decisions. A cluster that does not answer delays
-// the reviews of the others by the timeout at most.
+// decide reviews targets in parallel and stores the decisions. A cluster that does not respond delays the
+// reviews in other clusters by at most the timeout.
 func (a *access) decide(ctx context.Context, targets map[target]bool) {
 	slots := make(chan struct{}, maxReviews)
 	var reviews sync.WaitGroup
@@ -161,15 +161,15 @@ func (a *access) decide(ctx context.Context, targets map[target]bool) {
 		slots <- struct{}{}
 		reviews.Go(func() {
 			defer func() { <-slots }()
-			allowed, err := a.ask(ctx, verbList, t.source, t.namespace, "")
+			allowed, err := a.reviewPermission(ctx, verbList, t.source, t.namespace, "")
 			a.store(t, allowed, err)
 		})
 	}
 	reviews.Wait()
 }
 
-// interleave returns the targets in an order in which clusters take turns, so that a cluster that does
-// not answer does not take all slots.
+// interleave orders targets so that clusters take turns. Otherwise, a cluster that does not respond could
+// take all slots.
 func interleave(targets map[target]bool) []target {
 	turns, ofCluster := make(map[target]int, len(targets)), map[string]int{}
 	for t := range targets {
@@ -189,7 +189,7 @@ func (a *access) store(t target, allowed bool, err error) {
 	}
 }
 
-// lastFailure returns the error of the last review of a cluster that failed, or nil.
+// lastFailure returns the error of a cluster's last failed review, or nil if there is no recent one.
 func (a *access) lastFailure(cluster string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -199,32 +199,32 @@ func (a *access) lastFailure(cluster string) error {
 	return nil
 }
 
-// ask reviews one right of the caller.
-func (a *access) ask(ctx context.Context, verb string, source objectcache.Source, namespace, name string) (bool, error) {
+// reviewPermission reviews one permission of the caller.
+func (a *access) reviewPermission(ctx context.Context, verb string, source objectcache.Source, namespace, name string) (bool, error) {
 	timeout, failure := a.handler.reviewTimeout, a.lastFailure(source.Cluster)
 	if failure != nil {
-		timeout = min(timeout, rememberedTimeout)
+		timeout = min(timeout, cachedReviewTimeout)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	type answer struct {
+	type result struct {
 		allowed bool
 		err     error
 	}
-	answers := make(chan answer, 1)
+	results := make(chan result, 1)
 	go func() {
-		allowed, err := a.handler.rights.Allowed(ctx, a.caller, source.Cluster, verb, source.GroupVersionResource(), namespace, name)
-		answers <- answer{allowed, err}
+		allowed, err := a.handler.permissions.Allowed(ctx, a.caller, source.Cluster, verb, source.GroupVersionResource(), namespace, name)
+		results <- result{allowed, err}
 	}()
 	select {
-	case found := <-answers:
-		if found.err == nil || ctx.Err() == nil {
-			return found.allowed, found.err
+	case reviewed := <-results:
+		if reviewed.err == nil || ctx.Err() == nil {
+			return reviewed.allowed, reviewed.err
 		}
 	case <-ctx.Done():
 	}
 	if failure != nil {
 		return false, failure
 	}
-	return false, fmt.Errorf("the cluster does not answer the review of the rights of user %q within %s", a.caller.GetName(), timeout)
+	return false, fmt.Errorf("the cluster did not respond within %s to the review of user %q's permissions", timeout, a.caller.GetName())
 }

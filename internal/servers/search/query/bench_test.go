@@ -48,7 +48,7 @@ func BenchmarkServe(b *testing.B) {
 	go func() { defer close(done); follower.Run(ctx) }()
 	defer func() { cancel(); <-done }()
 	waitUntilStored(b, cache, fullText)
-	handler := New(Options{Cache: cache.Cache, Searcher: fullText, Rights: &rights{}, Now: func() time.Time { return now }})
+	handler := New(Options{Cache: cache.Cache, Searcher: fullText, Permissions: &fakePermissions{}, Now: func() time.Time { return now }})
 	for name, query := range map[string]string{
 		"a rare word": "rareword", "a word in every object": "nginx", "Pods that do not run": "kind:Pod phase!=Running",
 		"an image in a cluster": "image:nginx:1.19 cluster=member-07", "a label": "label.app=app-17",
@@ -70,7 +70,7 @@ func serve(b *testing.B, handle http.HandlerFunc, query string) {
 		w = discard{header: http.Header{}}
 		handle(&w, httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/?"+query, nil))
 	}
-	b.ReportMetric(float64(w.bytes), "bytes/answer")
+	b.ReportMetric(float64(w.bytes), "bytes/response")
 	b.ReportAllocs()
 }
 

@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// ServeCache answers with the cached objects of a native path, such as /apis/apps/v1/deployments, of
-// all clusters. The query has list options. Only the label selector is used.
+// ServeCache returns the cached objects of all clusters at the path of a Kubernetes API, such as
+// /apis/apps/v1/deployments. Of the list options in the query, only the label selector is used.
 func (h *Handler) ServeCache(w http.ResponseWriter, req *http.Request, nativePath string, query url.Values, caller user.Info) {
 	ctx := req.Context()
 	path, err := parseNativePath(nativePath)
@@ -50,8 +50,8 @@ func (h *Handler) ServeCache(w http.ResponseWriter, req *http.Request, nativePat
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
 	if err := writeObjects(ctx, w, kind, sources, path, selector); err != nil {
-		klog.FromContext(ctx).V(1).Info("The answer with cached objects is not complete", "resource", path.resource.String(), "reason", err.Error())
-		// The client must not take a part for the whole answer.
+		klog.FromContext(ctx).V(1).Info("The list of cached objects is incomplete", "resource", path.resource.String(), "reason", err.Error())
+		// The client must not mistake an incomplete list for a complete one.
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -68,8 +68,8 @@ func labelSelector(query url.Values) (labels.Selector, error) {
 	return options.LabelSelector, nil
 }
 
-// readable returns the sources whose objects at the path the caller may read. It reviews all
-// sources, whatever objects they have: otherwise a warning would reveal that an object exists.
+// readable returns the sources whose objects at the path the caller may read. It reviews all sources, even
+// those without objects, because otherwise a warning would reveal that an object exists.
 func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, path nativePath, caller user.Info, found *warnings) []*objectcache.ClusterObjects {
 	a := h.newAccess(caller, 0)
 	candidates := snapshot.Clusters()
@@ -84,9 +84,9 @@ func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, 
 		slots <- struct{}{}
 		reviews.Go(func() {
 			defer func() { <-slots }()
-			isAllowed, err := a.ask(ctx, verb, *objects.Source(), path.reviewNamespace(), path.name)
+			isAllowed, err := a.reviewPermission(ctx, verb, *objects.Source(), path.reviewNamespace(), path.name)
 			if err != nil || !isAllowed {
-				found.leftOut(*objects.Source(), err)
+				found.addOmitted(*objects.Source(), err)
 				return
 			}
 			allowed[i] = true
@@ -100,7 +100,7 @@ func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, 
 		}
 		state, _, _ := objects.State()
 		if state != objectcache.Current {
-			found.outdated([]*objectcache.ClusterObjects{objects})
+			found.addOutdated([]*objectcache.ClusterObjects{objects})
 		}
 		if state != objectcache.Waiting {
 			sources = append(sources, objects)
@@ -109,7 +109,7 @@ func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, 
 	return sources
 }
 
-// objectsOf returns the objects of a source that the path names.
+// objectsOf returns the objects of a source at the path.
 func objectsOf(objects *objectcache.ClusterObjects, path nativePath) iter.Seq[*objectcache.Object] {
 	if path.name == "" {
 		return objects.All(path.namespace)

@@ -28,7 +28,7 @@ func serveCache(t *testing.T, h *Handler, path, query string) *httptest.Response
 func TestServeCache(t *testing.T) {
 	tests := map[string]struct {
 		path, query string
-		rights      *rights
+		permissions *fakePermissions
 		want        []string
 		wantKind    string
 		warnings    []string
@@ -47,13 +47,13 @@ func TestServeCache(t *testing.T) {
 			reviews: []string{"get m1/pods/shop/web", "get m2/pods/shop/web"},
 		},
 		"a name that no cluster has": {
-			path: "api/v1/namespaces/shop/pods/x", wantKind: "PodList", rights: &rights{denied: []string{"m1"}},
-			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read pods there: ask for one namespace, or for the right in this cluster"`},
+			path: "api/v1/namespaces/shop/pods/x", wantKind: "PodList", permissions: &fakePermissions{denied: []string{"m1"}},
+			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read pods there: request one namespace, or ask for the permission in this cluster"`},
 			reviews:  []string{"get m1/pods/shop/x", "get m2/pods/shop/x"},
 		},
 		"a hidden name has the warning of a name that no cluster has": {
-			path: "api/v1/namespaces/shop/pods/web", wantKind: "PodList", rights: &rights{denied: []string{"m1"}}, want: []string{"m2/shop/web"},
-			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read pods there: ask for one namespace, or for the right in this cluster"`},
+			path: "api/v1/namespaces/shop/pods/web", wantKind: "PodList", permissions: &fakePermissions{denied: []string{"m1"}}, want: []string{"m2/shop/web"},
+			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read pods there: request one namespace, or ask for the permission in this cluster"`},
 			reviews:  []string{"get m1/pods/shop/web", "get m2/pods/shop/web"},
 		},
 		"a name without its namespace":              {path: "api/v1/pods/web", wantKind: "PodList"},
@@ -62,24 +62,24 @@ func TestServeCache(t *testing.T) {
 		"other list options are ignored":            {path: "api/v1/namespaces/shop/pods", query: "limit=1&continue=x&resourceVersion=5&fieldSelector=metadata.name%3Dapi", want: []string{"m1/shop/api", "m1/shop/web", "m2/shop/api", "m2/shop/web"}, wantKind: "PodList"},
 		"namespaces are cluster scoped":             {path: "api/v1/namespaces/shop", wantKind: "NamespaceList"},
 		"a cluster that denies the list": {
-			path: "apis/apps/v1/deployments", rights: &rights{denied: []string{"m1/deployments"}}, want: []string{"m2/blog/web", "m2/shop/web"}, wantKind: "DeploymentList",
-			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read deployments.apps there: ask for one namespace, or for the right in this cluster"`},
+			path: "apis/apps/v1/deployments", permissions: &fakePermissions{denied: []string{"m1/deployments"}}, want: []string{"m2/blog/web", "m2/shop/web"}, wantKind: "DeploymentList",
+			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read deployments.apps there: request one namespace, or ask for the permission in this cluster"`},
 		},
 		"a cluster whose review fails": {
-			path: "apis/apps/v1/deployments", rights: &rights{failing: []string{"m2"}}, want: []string{"m1/blog/web", "m1/shop/web"}, wantKind: "DeploymentList",
+			path: "apis/apps/v1/deployments", permissions: &fakePermissions{failing: []string{"m2"}}, want: []string{"m1/blog/web", "m1/shop/web"}, wantKind: "DeploymentList",
 			warnings: []string{`299 - "cluster \"m2\" is omitted: connection refused"`},
 		},
-		"a cluster that does not answer": {
-			path: "apis/apps/v1/deployments", rights: &rights{hanging: []string{"m1"}}, want: []string{"m2/blog/web", "m2/shop/web"}, wantKind: "DeploymentList",
-			warnings: []string{`299 - "cluster \"m1\" is omitted: the cluster does not answer the review of the rights of user \"alice\" within 200ms"`},
+		"a cluster that does not respond": {
+			path: "apis/apps/v1/deployments", permissions: &fakePermissions{hanging: []string{"m1"}}, want: []string{"m2/blog/web", "m2/shop/web"}, wantKind: "DeploymentList",
+			warnings: []string{`299 - "cluster \"m1\" is omitted: the cluster did not respond within 200ms to the review of user \"alice\"'s permissions"`},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if test.rights == nil {
-				test.rights = &rights{}
+			if test.permissions == nil {
+				test.permissions = &fakePermissions{}
 			}
-			recorder := serveCache(t, newHandler(newCache(t), test.rights), test.path, test.query)
+			recorder := serveCache(t, newHandler(newCache(t), test.permissions), test.path, test.query)
 			if recorder.Code != http.StatusOK || recorder.Header().Get("Content-Type") != "application/json; charset=utf-8" {
 				t.Fatalf("status %d, header %v: %s", recorder.Code, recorder.Header(), recorder.Body)
 			}
@@ -101,7 +101,7 @@ func TestServeCache(t *testing.T) {
 				t.Error(diff)
 			}
 			if test.reviews != nil {
-				if diff := cmp.Diff(test.reviews, test.rights.sortedReviews()); diff != "" {
+				if diff := cmp.Diff(test.reviews, test.permissions.sortedReviews()); diff != "" {
 					t.Error(diff)
 				}
 			}
@@ -124,12 +124,12 @@ func TestANamespaceIsReviewedInItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cache := newCache(t)
 			cache.Put("m1", newObject(objectcachetest.Namespaces, "", "shop", nil, ""))
-			rights := &rights{denied: []string{"m1/namespaces/*"}}
+			allowed := &fakePermissions{denied: []string{"m1/namespaces/*"}}
 			list := &unstructured.UnstructuredList{}
-			if err := list.UnmarshalJSON(serveCache(t, newHandler(cache, rights), test.path, "").Body.Bytes()); err != nil || len(list.Items) != test.count {
+			if err := list.UnmarshalJSON(serveCache(t, newHandler(cache, allowed), test.path, "").Body.Bytes()); err != nil || len(list.Items) != test.count {
 				t.Errorf("%d objects, error %v, want %d", len(list.Items), err, test.count)
 			}
-			if diff := cmp.Diff(test.reviews, rights.sortedReviews()); diff != "" {
+			if diff := cmp.Diff(test.reviews, allowed.sortedReviews()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -137,20 +137,20 @@ func TestANamespaceIsReviewedInItself(t *testing.T) {
 }
 
 func TestServeCacheHasTheFormThatClientsExpect(t *testing.T) {
-	recorder := serveCache(t, newHandler(newCache(t), &rights{}), "api/v1/namespaces", "")
-	var answer map[string]any
-	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil {
+	recorder := serveCache(t, newHandler(newCache(t), &fakePermissions{}), "api/v1/namespaces", "")
+	var response map[string]any
+	if err := json.Unmarshal(recorder.Body.Bytes(), &response); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{"kind": "NamespaceList", "apiVersion": "v1", "metadata": map[string]any{}, "items": []any{}}
-	if diff := cmp.Diff(want, answer); diff != "" {
+	if diff := cmp.Diff(want, response); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // Clients expect a list even if no ResourceRegistry selects the kind.
 func TestServeCacheOfUnselectedKindIsEmpty(t *testing.T) {
-	recorder := serveCache(t, newHandler(newCache(t), &rights{}), "apis/example.com/v1/things", "")
+	recorder := serveCache(t, newHandler(newCache(t), &fakePermissions{}), "apis/example.com/v1/things", "")
 	list := &unstructured.UnstructuredList{}
 	if err := list.UnmarshalJSON(recorder.Body.Bytes()); err != nil || len(list.Items) != 0 || recorder.Code != http.StatusOK {
 		t.Errorf("status %d, error %v: %s", recorder.Code, err, recorder.Body)
@@ -178,7 +178,7 @@ func TestServeCacheErrors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			recorder := serveCache(t, newHandler(newCache(t), &rights{}), test.path, test.query)
+			recorder := serveCache(t, newHandler(newCache(t), &fakePermissions{}), test.path, test.query)
 			if recorder.Code != test.wantCode || !containsText(recorder.Body.String(), test.wantBody) {
 				t.Errorf("status %d: %s", recorder.Code, recorder.Body)
 			}
@@ -190,7 +190,7 @@ func TestServeCacheWarnsOfClustersThatAreNotUpToDate(t *testing.T) {
 	cache := newCache(t)
 	cache.SetState("m1", objectcachetest.Nodes, objectcache.Stale, "the cluster is not ready")
 	cache.AddCluster("m3", objectcachetest.Nodes)
-	recorder := serveCache(t, newHandler(cache, &rights{}), "api/v1/nodes", "")
+	recorder := serveCache(t, newHandler(cache, &fakePermissions{}), "api/v1/nodes", "")
 	list := &unstructured.UnstructuredList{}
 	if err := list.UnmarshalJSON(recorder.Body.Bytes()); err != nil || len(list.Items) != 1 {
 		t.Errorf("%d objects, error %v, want the stale object", len(list.Items), err)

@@ -12,7 +12,7 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 )
 
-// writeTimeout is the default time in which the client must read one event.
+// writeTimeout is the default time within which the client must read an event.
 const writeTimeout = 30 * time.Second
 
 // eventWriter writes the events of a watch, one on each line.
@@ -21,9 +21,9 @@ type eventWriter struct {
 	controller *http.ResponseController
 	now        func() time.Time
 	asTable    bool
-	// timeout limits the time in which the client must read one event.
+	// timeout is the time within which the client must read an event.
 	timeout time.Duration
-	// hasColumns says that a Table with columns was sent.
+	// hasColumns is true after a Table with columns was sent.
 	hasColumns bool
 }
 
@@ -37,7 +37,7 @@ func (h *Handler) newEventWriter(w http.ResponseWriter, asTable bool) *eventWrit
 	return &eventWriter{w: w, controller: http.NewResponseController(w), now: h.now, asTable: asTable, timeout: h.writeTimeout}
 }
 
-// open sends the header, so that the client knows that the watch began.
+// open sends the header, which shows the client that the watch has started.
 func (e *eventWriter) open() error {
 	e.w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	e.w.WriteHeader(http.StatusOK)
@@ -54,7 +54,7 @@ func (e *eventWriter) write(eventType watch.EventType, item searchv1alpha1.Searc
 	return e.send(watchEvent{eventType, table})
 }
 
-// fail sends the error that ends the watch. The end of the request is no error.
+// fail sends the error that ends the watch, unless the request has ended.
 func (e *eventWriter) fail(ctx context.Context, err error) {
 	reason := watchError(err)
 	if reason == nil || ctx.Err() != nil {

@@ -28,20 +28,20 @@ var (
 	alice = &user.DefaultInfo{Name: "alice"}
 )
 
-// rights is the fake authorization of members: everything is allowed that no rule denies.
-type rights struct {
+// fakePermissions are permissions in members: everything is allowed that no rule denies.
+type fakePermissions struct {
 	mu sync.Mutex
 	// denied has "cluster", "cluster/resource" and "cluster/resource/namespace". The namespace "*"
 	// means the review for all namespaces.
 	denied []string
-	// hanging are clusters that do not answer.
+	// hanging are clusters that do not respond.
 	hanging []string
 	// failing has the reviews that fail, in the form of denied.
 	failing []string
 	reviews []string
 }
 
-func (r *rights) Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error) {
+func (r *fakePermissions) Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error) {
 	if caller.GetName() != alice.Name {
 		return false, fmt.Errorf("unexpected caller %s", caller.GetName())
 	}
@@ -67,13 +67,13 @@ func (r *rights) Allowed(ctx context.Context, caller user.Info, cluster, verb st
 }
 
 // fail sets the reviews that fail.
-func (r *rights) fail(failing ...string) {
+func (r *fakePermissions) fail(failing ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failing = failing
 }
 
-func (r *rights) sortedReviews() []string {
+func (r *fakePermissions) sortedReviews() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(slices.Values(r.reviews))
@@ -106,14 +106,14 @@ func newCache(t testing.TB) *objectcachetest.Cache {
 	return cache
 }
 
-func newHandler(cache *objectcachetest.Cache, allowed Rights) *Handler {
+func newHandler(cache *objectcachetest.Cache, allowed Permissions) *Handler {
 	return New(Options{
-		Cache: cache.Cache, Searcher: index.NewMemory(cache.Cache), Rights: allowed,
+		Cache: cache.Cache, Searcher: index.NewMemory(cache.Cache), Permissions: allowed,
 		Now: func() time.Time { return now }, ReviewTimeout: 200 * time.Millisecond,
 	})
 }
 
-// get sends a query and returns the answer.
+// get sends a query and returns the response.
 func get(t testing.TB, h *Handler, accept string, parameters ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/query?"+encode(parameters...), nil)

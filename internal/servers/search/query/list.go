@@ -14,13 +14,13 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// reviewChunk is the number of matches whose rights are reviewed together.
+// reviewChunk is the number of matches whose permissions are reviewed together.
 const reviewChunk = 256
 
-// requestLifetime is how long a decision is used within a request for a page.
+// requestLifetime is the time for which the request for a page uses a decision.
 const requestLifetime = time.Minute
 
-// serveList answers with one page of matches.
+// serveList returns one page of matches.
 func (h *Handler) serveList(w http.ResponseWriter, req *http.Request, p parameters, caller user.Info) {
 	ctx := req.Context()
 	found := &warnings{caller: caller, isNamespaced: true}
@@ -46,8 +46,7 @@ func (h *Handler) serveList(w http.ResponseWriter, req *http.Request, p paramete
 	writeJSON(ctx, w, http.StatusOK, list)
 }
 
-// readableSearcher omits the candidates that the caller is known not to read, so that they are not
-// decoded.
+// readableSearcher omits candidates that the caller may not read, so that they are not decoded.
 type readableSearcher struct {
 	index.Searcher
 	access *access
@@ -70,12 +69,12 @@ type page struct {
 	states *states
 	access *access
 
-	// pending are matches whose rights are not reviewed yet.
+	// pending are matches whose permissions have not been reviewed yet.
 	pending []pendingMatch
 	items   []searchv1alpha1.SearchResult
-	// last is the position of the last item that belongs to the page.
+	// last is the position of the page's last item.
 	last index.Cursor
-	// hasMore says that there is a match after the page.
+	// hasMore is true if there is a match after the page.
 	hasMore bool
 }
 
@@ -84,7 +83,7 @@ type pendingMatch struct {
 	item   searchv1alpha1.SearchResult
 }
 
-// add adds a match. It reports whether the page needs more.
+// add adds a match. It reports whether the page needs more matches.
 func (p *page) add(m index.Match) bool {
 	p.pending = append(p.pending, pendingMatch{m.Object, p.states.itemOf(m)})
 	// One match after the page shows that there are more.
@@ -116,7 +115,7 @@ func (p *page) flush() {
 	p.pending = p.pending[:0]
 }
 
-// list returns the answer.
+// list returns the page as a list.
 func (p *page) list(q *searchquery.Query) *searchv1alpha1.SearchResultList {
 	list := &searchv1alpha1.SearchResultList{Items: p.items}
 	list.Kind, list.APIVersion = searchv1alpha1.SearchResultListKind, searchv1alpha1.GroupVersion.String()
@@ -129,15 +128,15 @@ func (p *page) list(q *searchquery.Query) *searchv1alpha1.SearchResultList {
 	return list
 }
 
-// states knows since when the objects of sources are stale.
+// states holds the time since when sources are stale.
 type states struct {
 	staleSince map[objectcache.Source]metav1.Time
 }
 
 func newStates() *states { return &states{staleSince: map[objectcache.Source]metav1.Time{}} }
 
-// readStates reads the states of all sources whose objects can match, and adds their warnings. It
-// returns the sources that are listed, also those without objects.
+// readStates reads the states of all sources that can have matches, and adds their warnings. It returns the
+// sources that are listed, including those without objects.
 func (h *Handler) readStates(q *searchquery.Query, found *warnings) (s *states, listed []objectcache.Source) {
 	s = newStates()
 	canMatch := false
@@ -160,7 +159,7 @@ func (h *Handler) readStates(q *searchquery.Query, found *warnings) (s *states, 
 		}
 	}
 	for _, sources := range outdated {
-		found.outdated(sources)
+		found.addOutdated(sources)
 	}
 	if !canMatch {
 		found.add("no cached kind of any cluster can match this query: check kind, group and cluster; ResourceRegistries select what is cached")
@@ -168,7 +167,7 @@ func (h *Handler) readStates(q *searchquery.Query, found *warnings) (s *states, 
 	return s, listed
 }
 
-// outdatedKey groups sources that are not up to date, because a cluster that is down has many.
+// outdatedKey groups outdated sources, because a cluster that is down has many.
 type outdatedKey struct {
 	cluster string
 	state   objectcache.State

@@ -21,11 +21,11 @@ func containsText(text, part string) bool { return strings.Contains(text, part) 
 
 func TestServeQuery(t *testing.T) {
 	tests := map[string]struct {
-		query    string
-		rights   *rights
-		want     []string
-		warnings []string
-		reviews  []string
+		query       string
+		permissions *fakePermissions
+		want        []string
+		warnings    []string
+		reviews     []string
 	}{
 		"matches of all kinds, by cluster, namespace, name and kind": {
 			query: "nginx", want: []string{
@@ -39,36 +39,36 @@ func TestServeQuery(t *testing.T) {
 			query: "kind:Pod image:missing", reviews: []string{"list m1/pods/*", "list m2/pods/*"},
 		},
 		"a namespace whose review fails hides only its objects": {
-			query: "kind:Pod image:nginx cluster=m1", rights: &rights{denied: []string{"m1/pods/*"}, failing: []string{"m1/pods/shop"}}, want: []string{"m1/blog/web/Pod"},
+			query: "kind:Pod image:nginx cluster=m1", permissions: &fakePermissions{denied: []string{"m1/pods/*"}, failing: []string{"m1/pods/shop"}}, want: []string{"m1/blog/web/Pod"},
 			warnings: []string{`299 - "cluster \"m1\": only objects of namespaces are shown in which user \"alice\" may list pods"`},
 		},
 		"a kind that is not cached": {query: "kind:Secret", warnings: []string{
 			`299 - "no cached kind of any cluster can match this query: check kind, group and cluster; ResourceRegistries select what is cached"`}},
 		"a cluster that denies all": {
-			query: "kind:Pod image:nginx", rights: &rights{denied: []string{"m1"}}, want: []string{"m2/blog/web/Pod", "m2/shop/web/Pod"},
+			query: "kind:Pod image:nginx", permissions: &fakePermissions{denied: []string{"m1"}}, want: []string{"m2/blog/web/Pod", "m2/shop/web/Pod"},
 			warnings: []string{`299 - "cluster \"m1\": only objects of namespaces are shown in which user \"alice\" may list pods"`},
 			reviews:  []string{"list m1/pods/*", "list m1/pods/blog", "list m1/pods/shop", "list m2/pods/*"},
 		},
 		"a cluster that denies objects without namespace": {
-			query: "kind:Node", rights: &rights{denied: []string{"m1"}},
-			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read nodes there: ask for the right in this cluster"`},
+			query: "kind:Node", permissions: &fakePermissions{denied: []string{"m1"}},
+			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read nodes there: ask for the permission in this cluster"`},
 		},
 		"a cluster that allows one namespace": {
-			query: "kind:Pod image:nginx cluster=m1", rights: &rights{denied: []string{"m1/pods/*", "m1/pods/shop"}}, want: []string{"m1/blog/web/Pod"},
+			query: "kind:Pod image:nginx cluster=m1", permissions: &fakePermissions{denied: []string{"m1/pods/*", "m1/pods/shop"}}, want: []string{"m1/blog/web/Pod"},
 			warnings: []string{`299 - "cluster \"m1\": only objects of namespaces are shown in which user \"alice\" may list pods"`},
 		},
-		"a cluster that does not answer": {
-			query: "nginx ns=shop", rights: &rights{hanging: []string{"m1"}}, want: []string{"m2/shop/web/Deployment", "m2/shop/web/Pod"},
-			warnings: []string{`299 - "cluster \"m1\" is omitted: the cluster does not answer the review of the rights of user \"alice\" within 200ms"`},
+		"a cluster that does not respond": {
+			query: "nginx ns=shop", permissions: &fakePermissions{hanging: []string{"m1"}}, want: []string{"m2/shop/web/Deployment", "m2/shop/web/Pod"},
+			warnings: []string{`299 - "cluster \"m1\" is omitted: the cluster did not respond within 200ms to the review of user \"alice\"'s permissions"`},
 			reviews:  []string{"list m1/deployments/*", "list m1/nodes/*", "list m1/pods/*", "list m2/deployments/*", "list m2/pods/*"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if test.rights == nil {
-				test.rights = &rights{}
+			if test.permissions == nil {
+				test.permissions = &fakePermissions{}
 			}
-			recorder := get(t, newHandler(newCache(t), test.rights), "", "q", test.query)
+			recorder := get(t, newHandler(newCache(t), test.permissions), "", "q", test.query)
 			list := decodeList(t, recorder)
 			if diff := cmp.Diff(test.want, describe(list.Items)); diff != "" {
 				t.Error(diff)
@@ -80,7 +80,7 @@ func TestServeQuery(t *testing.T) {
 				t.Error(diff)
 			}
 			if test.reviews != nil {
-				if diff := cmp.Diff(test.reviews, test.rights.sortedReviews()); diff != "" {
+				if diff := cmp.Diff(test.reviews, test.permissions.sortedReviews()); diff != "" {
 					t.Error(diff)
 				}
 			}
@@ -91,17 +91,17 @@ func TestServeQuery(t *testing.T) {
 // TestWarningsDoNotRevealObjects checks that a caller learns nothing about objects that the caller may
 // not read: the warnings of a query are the same whether an object matches or not.
 func TestWarningsDoNotRevealObjects(t *testing.T) {
-	tests := map[string]*rights{
+	tests := map[string]*fakePermissions{
 		"a cluster denies all":                          {denied: []string{"m1"}},
 		"a cluster denies a kind":                       {denied: []string{"m1/pods"}},
-		"a cluster does not answer":                     {hanging: []string{"m1"}},
+		"a cluster does not respond":                    {hanging: []string{"m1"}},
 		"a cluster cannot be asked":                     {failing: []string{"m1"}},
 		"a cluster cannot be asked about one kind":      {failing: []string{"m1/pods"}},
 		"a cluster cannot be asked about one namespace": {denied: []string{"m1/pods/*"}, failing: []string{"m1/pods/shop", "m1/pods/blog"}},
 	}
-	for name, rights := range tests {
+	for name, allowed := range tests {
 		t.Run(name, func(t *testing.T) {
-			handler := newHandler(newCache(t), rights)
+			handler := newHandler(newCache(t), allowed)
 			warningsOf := func(query string) []string {
 				recorder := get(t, handler, "", "q", query)
 				if items := decodeList(t, recorder).Items; len(items) > 0 {
@@ -122,7 +122,7 @@ func TestWarningsDoNotRevealObjects(t *testing.T) {
 func TestEmptySourcesAreReviewed(t *testing.T) {
 	cache := newCache(t)
 	cache.List("m3", objectcachetest.Pods, "1")
-	handler := newHandler(cache, &rights{denied: []string{"m3"}})
+	handler := newHandler(cache, &fakePermissions{denied: []string{"m3"}})
 	const parameters = "kind:Pod cluster=m3"
 	want := []string{`299 - "cluster \"m3\": only objects of namespaces are shown in which user \"alice\" may list pods"`}
 	if diff := cmp.Diff(want, get(t, handler, "", "q", parameters).Header()["Warning"]); diff != "" {
@@ -133,7 +133,7 @@ func TestEmptySourcesAreReviewed(t *testing.T) {
 	}
 }
 
-func TestAClusterThatDoesNotAnswerDelaysOneReview(t *testing.T) {
+func TestAClusterThatDoesNotRespondDelaysOneReview(t *testing.T) {
 	synctest.Test(t, testHangingCluster)
 }
 
@@ -150,12 +150,12 @@ func testHangingCluster(t *testing.T) {
 			cache.Put(cluster, newObject(kind, "shop", "web", nil, "nginx"))
 		}
 	}
-	handler := newHandler(cache, &rights{hanging: []string{"m1"}})
+	handler := newHandler(cache, &fakePermissions{hanging: []string{"m1"}})
 	handler.reviewTimeout = 20 * time.Second
 	began := time.Now()
 	recorder := get(t, handler, "", "q", "nginx")
 	if took := time.Since(began); took >= 2*handler.reviewTimeout {
-		t.Errorf("the answer takes %s", took)
+		t.Errorf("the response takes %s", took)
 	}
 	if items := decodeList(t, recorder).Items; len(items) != len(kinds) || len(recorder.Header()["Warning"]) != 1 {
 		t.Errorf("%d objects, want those of m2; warnings %q", len(items), recorder.Header()["Warning"])
@@ -166,9 +166,9 @@ func TestResultHasItsFields(t *testing.T) {
 	cache := newCache(t)
 	cache.SetState("m1", objectcachetest.Nodes, objectcache.Stale, "not ready")
 	_, since, _ := cache.KindOf(objectcachetest.Nodes.GroupVersionKind).Snapshot().Cluster("m1").State()
-	recorder := get(t, newHandler(cache, &rights{}), "", "q", "kind:Node age>1h")
-	var answer map[string]any
-	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil {
+	recorder := get(t, newHandler(cache, &fakePermissions{}), "", "q", "kind:Node age>1h")
+	var response map[string]any
+	if err := json.Unmarshal(recorder.Body.Bytes(), &response); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
@@ -179,7 +179,7 @@ func TestResultHasItsFields(t *testing.T) {
 			"matches": []any{map[string]any{"field": "kind", "value": "Node"}, map[string]any{"field": "age", "value": "2h0m0s"}},
 		}},
 	}
-	if diff := cmp.Diff(want, answer); diff != "" {
+	if diff := cmp.Diff(want, response); diff != "" {
 		t.Error(diff)
 	}
 	if warnings := recorder.Header()["Warning"]; len(warnings) != 1 || !containsText(warnings[0], "not ready") {
@@ -193,7 +193,7 @@ func TestPagesGiveAllMatchesOnce(t *testing.T) {
 		cache.Put("m3", newObject(objectcachetest.Pods, fmt.Sprintf("ns-%d", i%5), fmt.Sprintf("pod-%d", i), nil, "nginx:1"))
 	}
 	// The user may not see one namespace, so pages must continue after whole chunks without results.
-	handler := newHandler(cache, &rights{denied: []string{"m3/pods/*", "m3/pods/ns-2", "m1/deployments"}})
+	handler := newHandler(cache, &fakePermissions{denied: []string{"m3/pods/*", "m3/pods/ns-2", "m1/deployments"}})
 	all := describe(decodeList(t, get(t, handler, "", "q", "nginx", "limit", "5000")).Items)
 	if len(all) != 6+560 {
 		t.Fatalf("%d matches, want 566", len(all))
@@ -218,7 +218,7 @@ func TestPagesGiveAllMatchesOnce(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
-	handler := newHandler(newCache(t), &rights{})
+	handler := newHandler(newCache(t), &fakePermissions{})
 	token := decodeList(t, get(t, handler, "", "q", "nginx", "limit", "1")).Continue
 	tests := map[string]struct {
 		parameters []string
@@ -250,7 +250,7 @@ func TestQueryErrors(t *testing.T) {
 }
 
 func TestQueryAsTable(t *testing.T) {
-	handler := newHandler(newCache(t), &rights{})
+	handler := newHandler(newCache(t), &fakePermissions{})
 	recorder := get(t, handler, "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "q", "kind:Pod image:nginx", "limit", "1")
 	table := &metav1.Table{}
 	if err := json.Unmarshal(recorder.Body.Bytes(), table); err != nil {
@@ -300,7 +300,7 @@ func TestManyWarningsAreSummarized(t *testing.T) {
 	for i := range 30 {
 		cache.AddCluster(fmt.Sprintf("waiting-%02d", i), objectcachetest.Pods)
 	}
-	warnings := get(t, newHandler(cache, &rights{}), "", "q", "kind:Pod").Header()["Warning"]
+	warnings := get(t, newHandler(cache, &fakePermissions{}), "", "q", "kind:Pod").Header()["Warning"]
 	if len(warnings) != 11 || !containsText(warnings[10], "20 more warnings are omitted") {
 		t.Errorf("%d warnings: %q", len(warnings), warnings)
 	}

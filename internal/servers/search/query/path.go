@@ -14,8 +14,8 @@ type nativePath struct {
 	namespace, name string
 }
 
-// reviewNamespace returns the namespace of the review of the path. As in Kubernetes, a Namespace is in
-// the namespace of its own name, so that a Role in this namespace can allow to get it.
+// reviewNamespace returns the namespace in which the permission is reviewed. As in Kubernetes, a Namespace
+// belongs to itself, so that a Role in the namespace can allow to get it.
 func (p nativePath) reviewNamespace() string {
 	if p.resource.Group == "" && p.resource.Resource == "namespaces" {
 		return p.name

@@ -1,23 +1,22 @@
-// Package query answers: which cached objects does a caller ask for?
-//
-// It serves two requests of the resource "search": search/cache returns all cached objects of a
-// native path, and search/query returns the objects that match a search query, once or as a watch.
+// Package query serves the cached objects of all members. The resource "search" has two requests:
+// search/cache lists all cached objects at the path of a Kubernetes API, and search/query lists or watches
+// the objects that match a search query.
 //
 // Invariants:
-//   - A caller gets only objects that the cluster of the object allows the caller to list. A cluster
-//     that denies this, or does not answer, is left out, and a Warning header names it.
-//   - Warnings do not depend on the objects in the cache: the rights for all clusters and kinds of
-//     which objects can match are reviewed, whether or not an object matches.
+//   - A caller gets only objects that their cluster allows the caller to list. A cluster that denies this,
+//     or that does not respond, is omitted, and a Warning header names it.
+//   - Warnings do not depend on the cached objects: the caller's permissions are reviewed for all clusters
+//     and kinds that can have matches, even if no object matches.
 //   - A watch sends all changes that the caller may read, or it ends with an error.
-//   - A cluster that does not answer delays an answer by one review only.
-//   - The memory of an answer is bounded by an object (search/cache, watch) or by a page.
+//   - A cluster that does not respond delays a response by the time limit of one review.
+//   - A response needs memory for one object (search/cache, watch) or for one page.
 //
-// The time of an answer depends on objects that the caller may not read. If a caller may not list a
-// kind in all namespaces, matches are found first, and then their namespaces are reviewed. So a caller
-// who measures the time, or who sees the reviews in the audit log of a cluster, can learn whether a
-// hidden object matches. While a cluster does not answer reviews, the end of a watch shows in the same
-// way that an object changed whose kind, namespace, name and labels can match. To prevent this, allow
-// only trusted callers to use search/query.
+// The duration of a request depends on objects that the caller may not read: if a caller may not list a
+// kind in all namespaces, the namespaces of matches are reviewed. A caller who measures the duration, or
+// who sees the reviews in a cluster's audit log, can learn whether a hidden object matches. While a cluster
+// does not respond to reviews, the end of a watch reveals in the same way that an object has changed whose
+// kind, namespace, name and labels can match. To prevent this, allow only trusted callers to use
+// search/query.
 package query
 
 import (
@@ -38,22 +37,22 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Rights decides what a caller may read.
-type Rights interface {
+// Permissions decides what a caller may read.
+type Permissions interface {
 	// Allowed reports whether the caller may use a verb on a resource of a cluster, in a namespace
-	// ("" means all namespaces) and on a name ("" means all names). An error means that it is not
-	// known: the objects are not shown.
+	// ("" means all namespaces) and on a name ("" means all names). After an error, the objects are not
+	// shown, because the caller's permissions are unknown.
 	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
 }
 
-// Options are what a Handler needs. All fields except Now and ReviewTimeout are required.
+// Options configure a Handler. All fields except Now and ReviewTimeout are required.
 type Options struct {
-	Cache    *objectcache.Cache
-	Searcher index.Searcher
-	Rights   Rights
-	// Now is the clock. The default is time.Now.
+	Cache       *objectcache.Cache
+	Searcher    index.Searcher
+	Permissions Permissions
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-	// ReviewTimeout limits one review of the rights of a caller. The default is 3 s.
+	// ReviewTimeout limits one review of the caller's permissions. Default: 3 s.
 	ReviewTimeout time.Duration
 }
 
@@ -61,7 +60,7 @@ type Options struct {
 type Handler struct {
 	cache         *objectcache.Cache
 	searcher      index.Searcher
-	rights        Rights
+	permissions   Permissions
 	now           func() time.Time
 	reviewTimeout time.Duration
 	writeTimeout  time.Duration
@@ -76,19 +75,19 @@ func New(options Options) *Handler {
 		options.ReviewTimeout = 3 * time.Second
 	}
 	return &Handler{
-		cache: options.Cache, searcher: options.Searcher, rights: options.Rights,
+		cache: options.Cache, searcher: options.Searcher, permissions: options.Permissions,
 		now: options.Now, reviewTimeout: options.ReviewTimeout, writeTimeout: writeTimeout,
 	}
 }
 
-// writeError writes an error as a Status. Errors of the query and of the context get their codes,
-// other errors are internal.
+// writeError writes an error as a Status. An error of the query or of the context has a code of its own;
+// all other errors are internal.
 func writeError(ctx context.Context, w http.ResponseWriter, err error) {
 	status := statusOf(err).Status()
 	status.Kind, status.APIVersion = "Status", "v1"
 	var expected apierrors.APIStatus
 	if status.Code >= http.StatusInternalServerError && !errors.As(err, &expected) {
-		klog.FromContext(ctx).Error(err, "Answering a search request")
+		klog.FromContext(ctx).Error(err, "Serving a search request")
 	}
 	writeJSON(ctx, w, int(status.Code), status)
 }
@@ -117,7 +116,7 @@ func statusOf(err error) apierrors.APIStatus {
 func writeJSON(ctx context.Context, w http.ResponseWriter, code int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Encoding the answer of a search request")
+		klog.FromContext(ctx).Error(err, "Encoding the response to a search request")
 		code, body = http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")

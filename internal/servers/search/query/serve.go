@@ -23,11 +23,11 @@ const (
 	parameterTimeout  = "timeoutSeconds"
 )
 
-// Limits of an answer of search/query.
+// Limits of pages.
 const (
-	// DefaultLimit is the number of objects of a page if the request has no limit.
+	// DefaultLimit is the number of objects in a page if the request has no limit.
 	DefaultLimit = 500
-	// MaxLimit is the maximum number of objects of a page. A larger limit is reduced.
+	// MaxLimit is the maximum number of objects in a page. A larger limit is reduced.
 	MaxLimit = 5000
 )
 
@@ -42,8 +42,8 @@ type parameters struct {
 	asTable bool
 }
 
-// ServeQuery answers with the objects that match the query in the parameter q: as a list, as a Table
-// if the client accepts one, or as a watch.
+// ServeQuery returns the objects that match the query in the parameter q: as a list, as a Table if the
+// client accepts one, or as a watch.
 func (h *Handler) ServeQuery(w http.ResponseWriter, req *http.Request, caller user.Info) {
 	p, err := parseParameters(req.URL.Query())
 	if err != nil {
@@ -99,7 +99,7 @@ func parseLimit(text string) (int, error) {
 	return min(limit, MaxLimit), nil
 }
 
-// maxQuoted is the length up to which errors repeat parameters.
+// maxQuoted is the length to which errors truncate parameters.
 const maxQuoted = 60
 
 func invalidParameter(name, value, remedy string) error {

@@ -44,10 +44,10 @@ func parseToken(text string, q *searchquery.Query) (index.Cursor, error) {
 		err = json.Unmarshal(decoded, &t)
 	}
 	if err != nil || t.After[0] == "" {
-		return index.Cursor{}, invalidParameter(parameterContinue, text, "use metadata.continue of the last page, or omit it to begin again")
+		return index.Cursor{}, invalidParameter(parameterContinue, text, "use metadata.continue of the last page, or omit it to start again")
 	}
 	if string(t.Query) != string(queryHash(q)) {
-		return index.Cursor{}, apierrors.NewBadRequest("the parameter continue belongs to another query: repeat the query of the last page, or omit it to begin again")
+		return index.Cursor{}, apierrors.NewBadRequest("the parameter continue belongs to another query: repeat the query of the last page, or omit it to start again")
 	}
 	after := index.Cursor{Cluster: t.After[0], Namespace: t.After[1], Name: t.After[2]}
 	after.Kind.Kind, after.Kind.Group, after.Kind.Version = t.After[3], t.After[4], t.After[5]

@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// maxWarnings limits the number of Warning headers. One more contains the number of omitted
-	// warnings.
+	// maxWarnings is the maximum number of Warning headers. One more header contains the number of the
+	// other warnings.
 	maxWarnings = 10
-	// maxWarning limits the length of a warning in bytes.
-	maxWarning = 512
+	// maxWarningBytes is the maximum length of a warning.
+	maxWarningBytes = 512
 )
 
-// warnings collects the warnings of one answer.
+// warnings collects the warnings of one response.
 type warnings struct {
 	caller user.Info
-	// isNamespaced says that the request is for one namespace, or reviews namespaces.
+	// isNamespaced is true if the request reviews the permissions for namespaces.
 	isNamespaced bool
 
 	mu    sync.Mutex
 	texts []string
 }
 
-// shortText formats a text of a single line, as the value of a header must be.
+// shortText formats a single line, which a header requires.
 func shortText(format string, args ...any) string {
 	text := strings.ToValidUTF8(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "), "")
-	if len(text) > maxWarning {
-		text = strings.ToValidUTF8(text[:maxWarning], "") + "…"
+	if len(text) > maxWarningBytes {
+		text = strings.ToValidUTF8(text[:maxWarningBytes], "") + "…"
 	}
 	return text
 }
 
-// add adds a warning, once.
+// add adds a warning unless it exists.
 func (w *warnings) add(format string, args ...any) {
 	text := shortText(format, args...)
 	w.mu.Lock()
@@ -51,23 +51,23 @@ func (w *warnings) add(format string, args ...any) {
 	}
 }
 
-// leftOut adds the warning for a source that the caller may not read.
-func (w *warnings) leftOut(source objectcache.Source, err error) {
+// addOmitted adds the warning for a source that the caller may not read.
+func (w *warnings) addOmitted(source objectcache.Source, err error) {
 	switch {
 	case err != nil:
 		w.add("cluster %q is omitted: %v", source.Cluster, err)
 	case !source.Namespaced:
-		w.add("cluster %q is omitted: user %q may not read %s there: ask for the right in this cluster", source.Cluster, w.caller.GetName(), resourceName(source))
+		w.add("cluster %q is omitted: user %q may not read %s there: ask for the permission in this cluster", source.Cluster, w.caller.GetName(), resourceName(source))
 	case w.isNamespaced:
 		w.add("cluster %q: only objects of namespaces are shown in which user %q may list %s", source.Cluster, w.caller.GetName(), resourceName(source))
 	default:
-		w.add("cluster %q is omitted: user %q may not read %s there: ask for one namespace, or for the right in this cluster", source.Cluster, w.caller.GetName(), resourceName(source))
+		w.add("cluster %q is omitted: user %q may not read %s there: request one namespace, or ask for the permission in this cluster", source.Cluster, w.caller.GetName(), resourceName(source))
 	}
 }
 
-// outdated adds the warning for sources of one cluster that are not up to date. All sources have the
-// same state.
-func (w *warnings) outdated(sources []*objectcache.ClusterObjects) {
+// addOutdated adds the warning for sources of one cluster that are not up to date. All sources must have
+// the same state.
+func (w *warnings) addOutdated(sources []*objectcache.ClusterObjects) {
 	source := sources[0].Source()
 	state, since, reason := sources[0].State()
 	names := resourceName(*source)

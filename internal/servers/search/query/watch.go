@@ -18,12 +18,12 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// watchLifetime is how long a watch uses a decision about the rights of the caller.
+// watchLifetime is the time for which a watch uses a decision about the caller's permissions.
 const watchLifetime = 10 * time.Second
 
-// serveWatch sends the present matches, and then their changes, until the client, the timeout or an
-// expired log ends the watch. A match is computed when its object changes: a query for ages does not
-// find objects because time passes.
+// serveWatch sends the current matches, and then their changes, until the client, the timeout or an expired
+// log ends the watch. Only a change of an object is evaluated, so a query for ages does not find objects
+// because time passes.
 func (h *Handler) serveWatch(w http.ResponseWriter, req *http.Request, p parameters, caller user.Info) {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
@@ -38,14 +38,14 @@ func (h *Handler) serveWatch(w http.ResponseWriter, req *http.Request, p paramet
 		handler: h, query: p.query, access: h.newAccess(caller, watchLifetime),
 		events: make(chan event), followed: map[*objectcache.Kind]bool{}, omitted: map[target]bool{},
 	}
-	followers := watcher.begin()
-	watcher.reviewPresent(ctx, found)
+	followers := watcher.start()
+	watcher.reviewInitial(ctx, found)
 	found.addTo(w.Header())
 	out := h.newEventWriter(w, p.asTable)
 	if err := out.open(); err != nil {
 		return
 	}
-	if err := watcher.writePresent(ctx, out); err != nil {
+	if err := watcher.writeInitial(ctx, out); err != nil {
 		out.fail(ctx, err)
 		return
 	}
@@ -74,15 +74,15 @@ type watcher struct {
 	access  *access
 	events  chan event
 
-	// followed has the kinds that are followed. Only the goroutine of the request uses it before
-	// followNewKinds, and only followNewKinds afterwards.
+	// followed has the watched kinds. Before followNewKinds, only the request's goroutine uses it; afterwards,
+	// only followNewKinds does.
 	followed map[*objectcache.Kind]bool
-	// kindsChanged is closed when there are kinds that are not in followed.
+	// kindsChanged is closed when the cache has other kinds.
 	kindsChanged <-chan struct{}
-	// sources are the objects at the begin. They are released after the present matches are written.
+	// sources are the objects at the start. They are released after their matches are written.
 	sources index.Sources
-	// omitted has the targets whose review failed before all present matches were written. The client
-	// does not know their objects. It is not changed after writePresent.
+	// omitted has the targets whose review failed before all initial matches were written, so that the
+	// client does not have their objects. It does not change after writeInitial.
 	omitted map[target]bool
 }
 
@@ -92,8 +92,8 @@ func (w *watcher) canMatch(kind *objectcache.Kind) bool {
 	return w.query.CanMatch(searchquery.Known{AnyCluster: true, APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind})
 }
 
-// begin takes the snapshots of all kinds, and returns the functions that follow them.
-func (w *watcher) begin() []func(context.Context) {
+// start takes the snapshots of all kinds, and returns the functions that watch them.
+func (w *watcher) start() []func(context.Context) {
 	w.kindsChanged = w.handler.cache.Changed()
 	var followers []func(context.Context)
 	for _, kind := range w.handler.cache.Kinds() {
@@ -117,9 +117,9 @@ func (w *watcher) begin() []func(context.Context) {
 	return followers
 }
 
-// reviewPresent reviews the rights for all namespaces of all sources, also of those without objects,
+// reviewInitial reviews the permissions for all namespaces of all sources, including those without objects,
 // so that warnings can be sent before the first event.
-func (w *watcher) reviewPresent(ctx context.Context, found *warnings) {
+func (w *watcher) reviewInitial(ctx context.Context, found *warnings) {
 	sources := make([]objectcache.Source, 0, len(w.sources))
 	for _, objects := range w.sources {
 		sources = append(sources, *objects.Source())
@@ -131,8 +131,8 @@ func (w *watcher) reviewPresent(ctx context.Context, found *warnings) {
 	}
 }
 
-// writePresent sends the matches of the snapshots, and releases the snapshots.
-func (w *watcher) writePresent(ctx context.Context, out *eventWriter) error {
+// writeInitial sends the matches in the snapshots, and releases the snapshots.
+func (w *watcher) writeInitial(ctx context.Context, out *eventWriter) error {
 	defer func() { w.sources = nil }()
 	stale := newStates()
 	for _, objects := range w.sources {
@@ -141,7 +141,7 @@ func (w *watcher) writePresent(ctx context.Context, out *eventWriter) error {
 	var failure error
 	searcher := readableSearcher{Searcher: w.sources, access: w.access}
 	err := index.Matches(ctx, searcher, w.query, index.Cursor{}, w.handler.now(), func(m index.Match) bool {
-		if w.canReadPresent(ctx, m.Object) {
+		if w.canReadInitial(ctx, m.Object) {
 			failure = out.write(watch.Added, stale.itemOf(m))
 		}
 		return failure == nil
@@ -170,7 +170,7 @@ func (w *watcher) writeEvents(ctx context.Context, out *eventWriter) {
 	}
 }
 
-// followNewKinds follows kinds that come during the watch.
+// followNewKinds watches kinds that are added during the watch.
 func (w *watcher) followNewKinds(ctx context.Context, running *sync.WaitGroup) {
 	changed := w.kindsChanged
 	for {
@@ -180,14 +180,14 @@ func (w *watcher) followNewKinds(ctx context.Context, running *sync.WaitGroup) {
 		case <-changed:
 		}
 		changed = w.handler.cache.Changed()
-		present := map[*objectcache.Kind]bool{}
+		current := map[*objectcache.Kind]bool{}
 		for _, kind := range w.handler.cache.Kinds() {
-			present[kind] = true
+			current[kind] = true
 			if w.followed[kind] || !w.canMatch(kind) {
 				continue
 			}
 			w.followed[kind] = true
-			// Without versions, the cursor begins with all objects of the kind.
+			// Without versions, the cursor starts with all objects of the kind.
 			cursor, err := kind.FollowFrom(nil)
 			if err != nil {
 				w.send(ctx, event{err: err})
@@ -196,14 +196,14 @@ func (w *watcher) followNewKinds(ctx context.Context, running *sync.WaitGroup) {
 			running.Go(func() { w.follow(ctx, kind, cursor) })
 		}
 		for kind := range w.followed {
-			if !present[kind] {
+			if !current[kind] {
 				delete(w.followed, kind)
 			}
 		}
 	}
 }
 
-// follow sends the changes of one kind, until ctx ends, the kind is gone, or its log is lost.
+// follow sends the changes of one kind until ctx ends, the kind is removed, or its log expires.
 func (w *watcher) follow(ctx context.Context, kind *objectcache.Kind, cursor *objectcache.Cursor) {
 	for {
 		changes, err := cursor.Next(ctx)
@@ -251,7 +251,7 @@ func (w *watcher) statesOf(kind *objectcache.Kind) *states {
 	return stale
 }
 
-// send passes an event to the writer. It reports whether the watch goes on.
+// send passes an event to the writer. It reports whether the watch continues.
 func (w *watcher) send(ctx context.Context, e event) bool {
 	select {
 	case <-ctx.Done():
@@ -261,8 +261,8 @@ func (w *watcher) send(ctx context.Context, e event) bool {
 	}
 }
 
-// eventOf returns the event for a change: an object that begins to match is added, one that stops to
-// match is deleted.
+// eventOf returns the event for a change: an object that starts to match is added, an object that no longer
+// matches is deleted.
 func (w *watcher) eventOf(ctx context.Context, change objectcache.Event) (event, bool) {
 	before, matchedBefore, err := w.match(ctx, change.Old)
 	if err != nil {
@@ -282,7 +282,7 @@ func (w *watcher) eventOf(ctx context.Context, change objectcache.Event) (event,
 	return event{}, false
 }
 
-// match matches an object that the caller may read. The object can be nil.
+// match matches an object if the caller may read it. The object can be nil.
 func (w *watcher) match(ctx context.Context, object *objectcache.Object) (index.Match, bool, error) {
 	if object == nil || !index.CanMatch(w.query, object) {
 		return index.Match{}, false, nil

@@ -127,9 +127,9 @@ func (c *client) wantExpired(message string) {
 	}
 }
 
-func TestWatchSendsPresentMatchesAndThenChanges(t *testing.T) {
+func TestWatchSendsCurrentMatchesAndThenChanges(t *testing.T) {
 	cache := newCache(t)
-	c := startWatch(t, newHandler(cache, &rights{}), "q", "nginx ns=shop kind:Pod")
+	c := startWatch(t, newHandler(cache, &fakePermissions{}), "q", "nginx ns=shop kind:Pod")
 	c.want("ADDED m1/shop/web/Pod", "ADDED m2/shop/web/Pod")
 	web := func(image string) { cache.Put("m1", newObject(objectcachetest.Pods, "shop", "web", nil, image)) }
 	web("nginx:2")
@@ -150,7 +150,7 @@ func TestWatchSendsPresentMatchesAndThenChanges(t *testing.T) {
 
 func TestWatchFollowsKindsThatComeAndGo(t *testing.T) {
 	cache := newCache(t)
-	c := startWatch(t, newHandler(cache, &rights{}), "q", "nginx cluster=m1 -ns=blog")
+	c := startWatch(t, newHandler(cache, &fakePermissions{}), "q", "nginx cluster=m1 -ns=blog")
 	c.want("ADDED m1/shop/web/Deployment", "ADDED m1/shop/web/Pod")
 	cache.AddKind(objectcachetest.ConfigMaps)
 	cache.Put("m1", newObject(objectcachetest.ConfigMaps, "shop", "config", nil, "nginx"))
@@ -163,7 +163,7 @@ func TestWatchFollowsKindsThatComeAndGo(t *testing.T) {
 
 func TestWatchShowsOnlyWhatTheCallerMayRead(t *testing.T) {
 	cache := newCache(t)
-	allowed := &rights{denied: []string{"m1/pods/*", "m1/pods/blog"}, hanging: []string{"m2"}}
+	allowed := &fakePermissions{denied: []string{"m1/pods/*", "m1/pods/blog"}, hanging: []string{"m2"}}
 	c := startWatch(t, newHandler(cache, allowed), "q", "kind:Pod image:nginx")
 	c.want("ADDED m1/shop/web/Pod")
 	if warnings := c.response.Header["Warning"]; len(warnings) != 2 {
@@ -175,18 +175,18 @@ func TestWatchShowsOnlyWhatTheCallerMayRead(t *testing.T) {
 }
 
 // TestWatchEndsIfAChangeCannotBeReviewed checks that a watch does not hide a change silently because a
-// review fails. All reviews of the begin are too old when the change comes.
+// review fails. All reviews at the start are too old when the change comes.
 func TestWatchEndsIfAChangeCannotBeReviewed(t *testing.T) {
 	tests := map[string]struct {
 		denied []string
-		// before and after are the reviews that fail at the begin and later.
+		// before and after are the reviews that fail at the start and later.
 		before, after []string
 		// changed is the namespace and name of the changed Pod of m1.
 		changed [2]string
 		want    string // "" means that the change is hidden
 	}{
 		"the review for all namespaces fails": {after: []string{"m1"}, changed: [2]string{"shop", "web"},
-			want: `changes of pods in cluster "m1" are lost, because the rights of user "alice" cannot be reviewed: watch again: connection refused`},
+			want: `changes of pods in cluster "m1" are lost, because the permissions of user "alice" cannot be reviewed: watch again: connection refused`},
 		"it fails, whatever object changes": {after: []string{"m1"}, changed: [2]string{"shop", "other"},
 			want: `changes of pods in cluster "m1" are lost`},
 		"the review for the namespace fails": {denied: []string{"m1/pods/*"}, after: []string{"m1/pods/shop"}, changed: [2]string{"shop", "web"},
@@ -194,26 +194,26 @@ func TestWatchEndsIfAChangeCannotBeReviewed(t *testing.T) {
 		"the review of a namespace without matches is not needed": {denied: []string{"m1/pods/*"}, after: []string{"m1/pods/shop"}, changed: [2]string{"shop", "other"}},
 		"a denial": {denied: []string{"m1/pods"}, changed: [2]string{"shop", "web"}},
 		"a cluster that was omitted is still omitted": {before: []string{"m1"}, after: []string{"m1"}, changed: [2]string{"shop", "web"}},
-		"a cluster that was omitted answers again": {before: []string{"m1"}, changed: [2]string{"shop", "web"},
-			want: `cluster "m1", which was omitted, answers again: watch again to see its pods`},
+		"a cluster that was omitted responds again": {before: []string{"m1"}, changed: [2]string{"shop", "web"},
+			want: `cluster "m1", which was omitted, responds again: watch again to see its pods`},
 		"a namespace that was omitted is still omitted": {denied: []string{"m1/pods/*"}, before: []string{"m1/pods/shop"}, after: []string{"m1/pods/shop"}, changed: [2]string{"shop", "web"}},
-		"a namespace that was omitted answers again": {denied: []string{"m1/pods/*"}, before: []string{"m1/pods/shop"}, changed: [2]string{"shop", "web"},
-			want: `cluster "m1", which was omitted, answers again`},
+		"a namespace that was omitted responds again": {denied: []string{"m1/pods/*"}, before: []string{"m1/pods/shop"}, changed: [2]string{"shop", "web"},
+			want: `cluster "m1", which was omitted, responds again`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cache := newCache(t)
-			rights := &rights{denied: test.denied, failing: test.before}
-			handler := newHandler(cache, rights)
+			allowed := &fakePermissions{denied: test.denied, failing: test.before}
+			handler := newHandler(cache, allowed)
 			var passed atomic.Int64
 			handler.now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
 			c := startWatch(t, handler, "q", "kind:Pod name=web ns=shop")
 			for event := range c.events() {
 				if event.item.Cluster == "m2" {
-					break // it is the last present match
+					break // it is the last initial match
 				}
 			}
-			rights.fail(test.after...)
+			allowed.fail(test.after...)
 			passed.Store(int64(time.Minute))
 			cache.Put("m1", newObject(objectcachetest.Pods, test.changed[0], test.changed[1], nil, "nginx:2"))
 			if test.want != "" {
@@ -226,19 +226,19 @@ func TestWatchEndsIfAChangeCannotBeReviewed(t *testing.T) {
 	}
 }
 
-// TestWatchReleasesItsSnapshots checks that an open watch does not keep the objects that were present
-// at its begin.
+// TestWatchReleasesItsSnapshots checks that an open watch does not keep the objects that existed at
+// its start.
 func TestWatchReleasesItsSnapshots(t *testing.T) {
 	cache := newCache(t)
-	c := startWatch(t, newHandler(cache, &rights{}), "q", "kind:Pod name=web ns=shop cluster=m1")
+	c := startWatch(t, newHandler(cache, &fakePermissions{}), "q", "kind:Pod name=web ns=shop cluster=m1")
 	c.want("ADDED m1/shop/web/Pod")
 	kind := cache.KindOf(objectcachetest.Pods.GroupVersionKind)
 	atBegin := weak.Make(kind.Snapshot().Cluster("m1"))
-	// The watch follows only after all present matches are written.
+	// The watch follows only after all initial matches are written.
 	cache.Put("m1", newObject(objectcachetest.Pods, "shop", "web", nil, "nginx:2"))
 	c.want("MODIFIED m1/shop/web/Pod")
 	if !isCollected(atBegin) {
-		t.Error("the watch keeps the objects of its begin")
+		t.Error("the watch keeps the objects of its start")
 	}
 	cache.Put("m1", newObject(objectcachetest.Pods, "shop", "web", nil, "nginx:3"))
 	c.want("MODIFIED m1/shop/web/Pod")
@@ -258,7 +258,7 @@ func isCollected[T any](value weak.Pointer[T]) bool {
 func TestWatchAsTableSendsColumnsOnce(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		req.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
-		newHandler(newCache(t), &rights{}).ServeQuery(w, req, alice)
+		newHandler(newCache(t), &fakePermissions{}).ServeQuery(w, req, alice)
 	}))
 	defer server.Close()
 	response, err := http.Get(server.URL + "/?" + encode("q", "kind:Pod image:nginx ns=shop", "watch", "true", "timeoutSeconds", "1"))
@@ -284,7 +284,7 @@ func TestWatchAsTableSendsColumnsOnce(t *testing.T) {
 
 func TestIdleWatchOverHTTP2GoesOn(t *testing.T) {
 	cache := newCache(t)
-	handler := newHandler(cache, &rights{})
+	handler := newHandler(cache, &fakePermissions{})
 	handler.writeTimeout = time.Second
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { handler.ServeQuery(w, req, alice) }))
 	server.EnableHTTP2 = true
@@ -332,7 +332,7 @@ func TestWatchThatFallsBehindEndsWithExpired(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		newHandler(cache, &rights{}).ServeQuery(w, req, alice)
+		newHandler(cache, &fakePermissions{}).ServeQuery(w, req, alice)
 	}()
 	<-w.blocked
 	for range 100 {
@@ -349,7 +349,7 @@ func TestWatchEndsWithItsRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := httptest.NewRecorder()
 	done := make(chan struct{})
-	handler := newHandler(newCache(t), &rights{})
+	handler := newHandler(newCache(t), &fakePermissions{})
 	go func() {
 		defer close(done)
 		handler.ServeQuery(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/?"+encode("q", "*", "watch", "1"), nil), alice)

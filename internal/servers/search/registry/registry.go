@@ -1,11 +1,10 @@
-// Package registry answers: how are ResourceRegistries stored in etcd, and what may a request
-// change?
+// Package registry stores ResourceRegistries in etcd, and writes their status.
 //
 // Invariants:
 //   - A write to the main resource never changes the status. A write to the status never changes
 //     anything else.
-//   - The generation grows by one when the stored spec changes. It also grows by one when a deletion
-//     starts and finalizers delay the deletion, as for all kinds.
+//   - The generation is incremented when the spec changes, and when a deletion starts that finalizers
+//     delay, as for all kinds.
 package registry
 
 import (

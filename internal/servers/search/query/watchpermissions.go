@@ -10,12 +10,12 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// errNoDecision means that a decision was too old before it was used.
+// errNoDecision is returned if a decision expired before it was used.
 var errNoDecision = errors.New("the reviews of many namespaces take too long")
 
-// canReadPresent reports whether the caller may read an object of the begin of the watch. If this is
-// not known, the object is omitted.
-func (w *watcher) canReadPresent(ctx context.Context, object *objectcache.Object) bool {
+// canReadInitial reports whether the caller may read an object that existed when the watch started. An
+// object is omitted if its review failed.
+func (w *watcher) canReadInitial(ctx context.Context, object *objectcache.Object) bool {
 	d := w.decide(ctx, object)
 	if d.err != nil {
 		w.omitted[namespaceTarget(object)] = true
@@ -24,8 +24,8 @@ func (w *watcher) canReadPresent(ctx context.Context, object *objectcache.Object
 	return d.allowed && !w.isOmitted(object)
 }
 
-// canRead reports whether the caller may read a changed object. It needs no review if reviewChanges
-// was called a short time ago. An error ends the watch.
+// canRead reports whether the caller may read a changed object. It needs no review after reviewChanges. An
+// error ends the watch.
 func (w *watcher) canRead(ctx context.Context, object *objectcache.Object) (bool, error) {
 	d := w.decide(ctx, object)
 	if err := w.checkReview(*object.Source(), w.isOmitted(object), d); err != nil {
@@ -47,9 +47,8 @@ func (w *watcher) isOmitted(object *objectcache.Object) bool {
 	return w.omitted[sourceTarget(object)] || w.omitted[namespaceTarget(object)]
 }
 
-// reviewChanges reviews the rights for the sources of all changes, and then for all objects of changes
-// that can match, in parallel. An error ends the watch. The errors for sources do not depend on the
-// changed objects.
+// reviewChanges reviews the permissions for the sources of all changes, and then for all changed objects
+// that can match. An error ends the watch. Errors for sources do not depend on the changed objects.
 func (w *watcher) reviewChanges(ctx context.Context, changes []objectcache.Event) error {
 	var objects []*objectcache.Object
 	var sources []objectcache.Source
@@ -76,16 +75,16 @@ func (w *watcher) reviewChanges(ctx context.Context, changes []objectcache.Event
 	return nil
 }
 
-// checkReview returns the error that ends the watch if a change cannot be sent or hidden correctly: if
-// its review failed, the client would miss it. A source or namespace that was omitted at the begin
-// stays omitted as long as its reviews fail, because a new watch would omit it again.
+// checkReview returns the error that ends the watch if the review of a change failed, because the client
+// would miss the change. A source or namespace that was omitted at the start stays omitted while its reviews
+// fail, because a new watch would omit it again.
 func (w *watcher) checkReview(source objectcache.Source, isOmitted bool, d decision) error {
 	switch {
 	case d.err != nil && !isOmitted:
-		return apierrors.NewResourceExpired(shortText("changes of %s in cluster %q are lost, because the rights of user %q cannot be reviewed: watch again: %v",
+		return apierrors.NewResourceExpired(shortText("changes of %s in cluster %q are lost, because the permissions of user %q cannot be reviewed: watch again: %v",
 			resourceName(source), source.Cluster, w.access.caller.GetName(), d.err))
 	case d.err == nil && isOmitted:
-		return apierrors.NewResourceExpired(shortText("cluster %q, which was omitted, answers again: watch again to see its %s",
+		return apierrors.NewResourceExpired(shortText("cluster %q, which was omitted, responds again: watch again to see its %s",
 			source.Cluster, resourceName(source)))
 	}
 	return nil

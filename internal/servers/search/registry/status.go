@@ -1,10 +1,4 @@
-// Package registrystatus answers: does the status of each ResourceRegistry say what is cached for it?
-//
-// Invariants:
-//   - A change of a state is written within seconds. Counts alone are written rarely.
-//   - A restart of the process with nothing changed writes nothing.
-//   - Only one replica writes.
-package registrystatus
+package registry
 
 import (
 	"context"
@@ -26,63 +20,62 @@ import (
 )
 
 const (
-	// window is the time in which changes are collected for one write.
-	window = time.Second
+	// debounceTime is the time for which changes are collected for one write.
+	debounceTime = time.Second
 	// startPeriod is the time after the start in which kinds are listed for the first time. Until
 	// then, the stored status is more useful than Waiting.
 	startPeriod = time.Minute
-	// smallCountsPeriod and largeCountsPeriod are the shortest times between two writes of counts that
-	// differ little and much, for a status of up to smallStatus entries. The times of a larger status are
-	// proportionally longer, because each write contains all entries.
+	// smallCountsPeriod and largeCountsPeriod are the minimum times between two writes of counts that
+	// differ little and much, for a status of up to smallStatus entries. For a larger status, the times
+	// are proportionally longer, because each write contains all entries.
 	smallCountsPeriod = time.Hour
 	largeCountsPeriod = 10 * time.Second
 	smallStatus       = 200
-	// checkPeriod is the time after which statuses are compared again without a change of a state.
+	// checkPeriod is the interval at which statuses are compared if no state changes.
 	checkPeriod = 10 * time.Second
 )
 
-// Cache reports what is cached. *objectcache.Cache implements it.
-type Cache interface {
+// CacheReport reports what is cached. *objectcache.Cache implements it.
+type CacheReport interface {
 	Report() []objectcache.SourceReport
 	StatesChanged() <-chan struct{}
 	Evaluated() <-chan struct{}
 }
 
-// Options configure a Writer.
-type Options struct {
+// StatusOptions configure a StatusWriter.
+type StatusOptions struct {
 	// Karmada reads ResourceRegistries from a cache of the control plane, and writes their status.
 	Karmada client.Client
-	Cache   Cache
-	// Problems returns what is wrong with the objects of a cluster in its back end, or "". Nil means
-	// that there are no back ends. It is called for registries with a back end.
+	Cache   CacheReport
+	// Problems returns what is wrong with a cluster's objects in its back end, or "". It is called for
+	// registries with a back end. Nil means that there are no back ends.
 	Problems func(cluster string) string
-	// IsLeader reports whether this replica writes. Nil means that it does.
-	IsLeader func() bool
 	// Now is the clock. The default is time.Now.
 	Now func() time.Time
 }
 
-// Writer writes the status of registries.
-type Writer struct {
-	options Options
+// StatusWriter writes what is cached into the status of ResourceRegistries. Only one replica may run it.
+//
+// Invariants:
+//   - A changed state is written within seconds. Changed counts alone are written rarely.
+//   - A restart without changes writes nothing.
+type StatusWriter struct {
+	options StatusOptions
 	started time.Time
-	// written has the time at which counts of a registry were written or first seen.
+	// written has the time when the counts of each registry were written or first observed.
 	written map[string]time.Time
 }
 
-// New returns a writer.
-func New(options Options) *Writer {
+// NewStatusWriter returns a StatusWriter.
+func NewStatusWriter(options StatusOptions) *StatusWriter {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	if options.IsLeader == nil {
-		options.IsLeader = func() bool { return true }
-	}
-	return &Writer{options: options, started: options.Now(), written: map[string]time.Time{}}
+	return &StatusWriter{options: options, started: options.Now(), written: map[string]time.Time{}}
 }
 
 // Run writes statuses until ctx ends.
-func (w *Writer) Run(ctx context.Context) {
+func (w *StatusWriter) Run(ctx context.Context) {
 	select {
 	case <-w.options.Cache.Evaluated():
 	case <-ctx.Done():
@@ -91,9 +84,9 @@ func (w *Writer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := w.options.Cache.StatesChanged()
 		if err := w.Reconcile(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Writing the status of registries, is retried")
+			klog.FromContext(ctx).Error(err, "Writing the status of ResourceRegistries; retrying")
 		}
-		wait(ctx, nil, window)
+		wait(ctx, nil, debounceTime)
 		wait(ctx, changed, checkPeriod)
 	}
 }
@@ -109,10 +102,7 @@ func wait(ctx context.Context, changed <-chan struct{}, limit time.Duration) {
 }
 
 // Reconcile compares the status of all registries once, and writes those that differ.
-func (w *Writer) Reconcile(ctx context.Context) error {
-	if !w.options.IsLeader() {
-		return nil
-	}
+func (w *StatusWriter) Reconcile(ctx context.Context) error {
 	stored := &searchv1alpha1.ResourceRegistryList{}
 	if err := w.options.Karmada.List(ctx, stored); err != nil {
 		return fmt.Errorf("listing ResourceRegistries: %w", err)
@@ -137,11 +127,11 @@ func (w *Writer) Reconcile(ctx context.Context) error {
 }
 
 // write writes the status of a registry if it differs enough.
-func (w *Writer) write(ctx context.Context, registry *searchv1alpha1.ResourceRegistry, sources []registries.Source) error {
+func (w *StatusWriter) write(ctx context.Context, registry *searchv1alpha1.ResourceRegistry, sources []registries.Source) error {
 	now := w.options.Now()
 	problems := w.backendProblems(registry, sources)
 	if now.Sub(w.started) < startPeriod {
-		// The back end was probably not asked yet.
+		// Probably, nothing was sent to the back end yet.
 		if len(problems) == 0 && isBackendFailing(registry) {
 			return nil
 		}
@@ -164,7 +154,7 @@ func (w *Writer) write(ctx context.Context, registry *searchv1alpha1.ResourceReg
 	after.Status = next
 	if _, err := patch.Status(ctx, w.options.Karmada, registry, after); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			// The cached registry is older than the stored one. The next pass compares again.
+			// The cached registry is outdated. The next pass compares again.
 			return nil
 		}
 		return err
@@ -173,7 +163,7 @@ func (w *Writer) write(ctx context.Context, registry *searchv1alpha1.ResourceReg
 	return nil
 }
 
-// writePeriod returns the shortest time between two writes of a status.
+// writePeriod returns the minimum time between two writes of a status.
 func writePeriod(difference registries.Difference, entries int) time.Duration {
 	entries = max(entries, smallStatus)
 	switch difference {
@@ -185,8 +175,8 @@ func writePeriod(difference registries.Difference, entries int) time.Duration {
 	return 0
 }
 
-// backendProblems returns the problems of the back end of a registry by cluster.
-func (w *Writer) backendProblems(registry *searchv1alpha1.ResourceRegistry, sources []registries.Source) map[string]string {
+// backendProblems returns the problems of a registry's back end by cluster.
+func (w *StatusWriter) backendProblems(registry *searchv1alpha1.ResourceRegistry, sources []registries.Source) map[string]string {
 	backend := registry.Spec.BackendStore
 	if w.options.Problems == nil || backend == nil || backend.OpenSearch == nil {
 		return nil

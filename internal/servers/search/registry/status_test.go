@@ -1,4 +1,4 @@
-package registrystatus_test
+package registry_test
 
 import (
 	"context"
@@ -18,22 +18,21 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/servers/search/objectcache"
-	"karmada.io/karmada/internal/servers/search/registrystatus"
+	"karmada.io/karmada/internal/servers/search/registry"
 )
 
 // fixture is a registry in a control plane, and a report that the test sets.
 type fixture struct {
-	t        *testing.T
-	karmada  client.Client
-	writes   int
-	now      time.Time
-	isLeader bool
+	t       *testing.T
+	karmada client.Client
+	writes  int
+	now     time.Time
 	// onWrite is called after each write. evaluated is closed after the first evaluation.
 	onWrite   func()
 	evaluated chan struct{}
 	report    []objectcache.SourceReport
 	problems  map[string]string
-	writer    *registrystatus.Writer
+	writer    *registry.StatusWriter
 }
 
 func (f *fixture) Report() []objectcache.SourceReport { return f.report }
@@ -46,7 +45,7 @@ func newFixture(t *testing.T) *fixture {
 	if err := searchv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), isLeader: true, onWrite: func() {}}
+	f := &fixture{t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), onWrite: func() {}}
 	registry := &searchv1alpha1.ResourceRegistry{ObjectMeta: metav1.ObjectMeta{Name: "all", Generation: 3}}
 	f.karmada = fake.NewClientBuilder().WithScheme(scheme).WithObjects(registry).WithStatusSubresource(registry).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, name string, o client.Object, options ...client.SubResourceUpdateOption) error {
@@ -60,8 +59,8 @@ func newFixture(t *testing.T) *fixture {
 
 // restart begins with a new process.
 func (f *fixture) restart() {
-	f.writer = registrystatus.New(registrystatus.Options{
-		Karmada: f.karmada, Cache: f, Problems: func(cluster string) string { return f.problems[cluster] }, IsLeader: func() bool { return f.isLeader }, Now: func() time.Time { return f.now },
+	f.writer = registry.NewStatusWriter(registry.StatusOptions{
+		Karmada: f.karmada, Cache: f, Problems: func(cluster string) string { return f.problems[cluster] }, Now: func() time.Time { return f.now },
 	})
 }
 
@@ -129,9 +128,6 @@ func TestStatesAreWrittenAtOnceAndCountsRarely(t *testing.T) {
 	f.expectWrites("another compression", 0, f.pass(2*time.Hour))
 	f.report[1] = f.pods("m2", objectcache.Stale, 100, "cluster \"m2\" is not ready")
 	f.expectWrites("a changed state", 1, f.pass(time.Second))
-	f.isLeader = false
-	f.report = nil
-	f.expectWrites("another replica is the leader", 0, f.pass(time.Hour))
 }
 
 func TestFewObjectsAreASmallDifference(t *testing.T) {

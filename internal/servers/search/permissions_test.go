@@ -1,4 +1,4 @@
-package callerrights_test
+package search
 
 import (
 	"context"
@@ -20,12 +20,11 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"karmada.io/karmada/internal/access/memberproxy"
-	"karmada.io/karmada/internal/servers/search/callerrights"
 )
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// fakeMember answers reviews. Its fields may change between requests.
+// fakeMember responds to reviews. Its fields may change between requests.
 type fakeMember struct {
 	allow func(caller user.Info, cluster string, a authorizationv1.ResourceAttributes) bool
 	err   error
@@ -72,7 +71,7 @@ func only(name, cluster, namespace string) func(user.Info, string, authorization
 
 func TestDecisionsDependOnAllAttributes(t *testing.T) {
 	member := &fakeMember{allow: only("alice", "m1", "web")}
-	rights := callerrights.New(member, time.Now)
+	allowed := newMemberPermissions(member, time.Now)
 	alice, bob := &user.DefaultInfo{Name: "alice"}, &user.DefaultInfo{Name: "bob"}
 	for name, test := range map[string]struct {
 		caller                   user.Info
@@ -88,7 +87,7 @@ func TestDecisionsDependOnAllAttributes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 {
-				got, err := rights.Allowed(t.Context(), test.caller, test.cluster, test.verb, pods, test.namespace, "")
+				got, err := allowed.Allowed(t.Context(), test.caller, test.cluster, test.verb, pods, test.namespace, "")
 				if err != nil || got != test.want {
 					t.Errorf("allowed %v, %v, want %v", got, err, test.want)
 				}
@@ -104,12 +103,12 @@ func TestGroupsDoNotMixWithNames(t *testing.T) {
 	member := &fakeMember{allow: func(caller user.Info, _ string, _ authorizationv1.ResourceAttributes) bool {
 		return len(caller.GetGroups()) == 2
 	}}
-	rights := callerrights.New(member, time.Now)
+	allowed := newMemberPermissions(member, time.Now)
 	for _, test := range []struct {
 		groups []string
 		want   bool
 	}{{[]string{"a", "b"}, true}, {[]string{`a" "b`}, false}, {[]string{"b", "a"}, true}} {
-		got, err := rights.Allowed(t.Context(), &user.DefaultInfo{Name: "x", Groups: test.groups}, "m1", "list", pods, "", "")
+		got, err := allowed.Allowed(t.Context(), &user.DefaultInfo{Name: "x", Groups: test.groups}, "m1", "list", pods, "", "")
 		if err != nil || got != test.want {
 			t.Errorf("%q: allowed %v, %v", test.groups, got, err)
 		}
@@ -119,14 +118,14 @@ func TestGroupsDoNotMixWithNames(t *testing.T) {
 // pass lets the fake time of a test pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// TestOutage checks what counts while a member does not answer.
+// TestOutage checks the decisions while a member does not respond.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		member := &fakeMember{allow: only("alice", "m1", "web")}
-		rights := callerrights.New(member, time.Now)
+		allowed := newMemberPermissions(member, time.Now)
 		alice := &user.DefaultInfo{Name: "alice"}
 		ask := func(namespace string) (bool, error) {
-			return rights.Allowed(t.Context(), alice, "m1", "list", pods, namespace, "")
+			return allowed.Allowed(t.Context(), alice, "m1", "list", pods, namespace, "")
 		}
 		if got, err := ask("web"); !got || err != nil {
 			t.Fatalf("allowed %v, %v", got, err)
@@ -134,7 +133,7 @@ func TestOutage(t *testing.T) {
 		member.err = errors.New("no route")
 		pass(time.Minute)
 		if got, err := ask("web"); !got || err != nil {
-			t.Errorf("the last answer is not used: %v, %v", got, err)
+			t.Errorf("the last decision is not used: %v, %v", got, err)
 		}
 		if got, err := ask("db"); got || err == nil || !strings.Contains(err.Error(), `cluster "m1"`) {
 			t.Errorf("what was never asked is %v, %v", got, err)
@@ -145,7 +144,7 @@ func TestOutage(t *testing.T) {
 		}
 		pass(2 * time.Hour)
 		if got, err := ask("web"); got || err == nil {
-			t.Errorf("an old answer is used: %v, %v", got, err)
+			t.Errorf("an old decision is used: %v, %v", got, err)
 		}
 		member.err, member.allow = nil, only("another-user", "m1", "web")
 		pass(time.Minute)
@@ -155,8 +154,8 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// TestRevokedAccess checks that a member that forbids the review denies at once, as an answer, and that
-// a member that cannot answer does not.
+// TestRevokedAccess checks that a member that forbids the review denies at once, and that a member that
+// cannot respond does not.
 func TestRevokedAccess(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, "alice", errors.New("cannot impersonate"))
 	tests := map[string]struct {
@@ -177,9 +176,9 @@ func TestRevokedAccess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
 			member := &fakeMember{allow: only("alice", "m1", "web")}
-			rights := callerrights.New(member, func() time.Time { return now })
+			allowed := newMemberPermissions(member, func() time.Time { return now })
 			ask := func() (bool, error) {
-				return rights.Allowed(t.Context(), &user.DefaultInfo{Name: "alice"}, "m1", "list", pods, "web", "")
+				return allowed.Allowed(t.Context(), &user.DefaultInfo{Name: "alice"}, "m1", "list", pods, "web", "")
 			}
 			if got, err := ask(); !got || err != nil {
 				t.Fatalf("allowed %v, %v", got, err)
@@ -189,7 +188,7 @@ func TestRevokedAccess(t *testing.T) {
 			if got, err := ask(); got != test.want || err != nil {
 				t.Errorf("allowed %v, %v, want %v", got, err, test.want)
 			}
-			// A denial replaces the former answer also in a later outage.
+			// A denial replaces the last decision also in a later outage.
 			member.err = errors.New("no route")
 			now = now.Add(time.Minute)
 			if got, err := ask(); got != test.want || err != nil {
@@ -202,12 +201,12 @@ func TestRevokedAccess(t *testing.T) {
 func TestHangingMemberEndsWithATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		member := &fakeMember{delay: time.Hour}
-		rights := callerrights.New(member, time.Now)
+		allowed := newMemberPermissions(member, time.Now)
 		start := time.Now()
 		var callers sync.WaitGroup
 		for range 5 {
 			callers.Go(func() {
-				if got, err := rights.Allowed(t.Context(), &user.DefaultInfo{Name: "alice"}, "m1", "list", pods, "", ""); got || err == nil {
+				if got, err := allowed.Allowed(t.Context(), &user.DefaultInfo{Name: "alice"}, "m1", "list", pods, "", ""); got || err == nil {
 					t.Errorf("allowed %v, %v", got, err)
 				}
 			})
@@ -222,7 +221,7 @@ func TestHangingMemberEndsWithATimeout(t *testing.T) {
 	})
 }
 
-func TestUnusualAnswersAllowNothing(t *testing.T) {
+func TestUnusualResponsesAllowNothing(t *testing.T) {
 	for name, member := range map[string]*fakeMember{
 		"no JSON":            {text: "<html>"},
 		"an error":           {code: http.StatusForbidden, text: `{"kind":"Status","message":"users \"alice\" is forbidden"}`},
@@ -231,8 +230,8 @@ func TestUnusualAnswersAllowNothing(t *testing.T) {
 		"an empty object":    {text: "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rights := callerrights.New(member, time.Now)
-			got, err := rights.Allowed(t.Context(), &user.DefaultInfo{Name: "alice"}, "m1", "list", pods, "", "")
+			allowed := newMemberPermissions(member, time.Now)
+			got, err := allowed.Allowed(t.Context(), &user.DefaultInfo{Name: "alice"}, "m1", "list", pods, "", "")
 			if got {
 				t.Error("allowed")
 			}
