@@ -29,9 +29,9 @@ func TestMetricsReportTheParts(t *testing.T) {
 		{Cluster: "m1", APIVersion: "apps/v1", Kind: "Deployment", State: objectcache.Current, Objects: 3, Bytes: 900},
 		{Cluster: "m1", APIVersion: "v1", Kind: "Nothing", State: objectcache.NotServed},
 	}
-	m.indexState = func() feed.State { return feed.State{Lag: 2 * time.Second} }
+	m.indexState = func() feed.State { return feed.State{ClusterState: feed.ClusterState{Lag: 2 * time.Second}} }
 	m.openSearch = func() []openSearchState {
-		return []openSearchState{{backend: "https://o:9200", rejected: 4, feed: feed.State{Err: errors.New("full"), Lag: time.Minute}}}
+		return []openSearchState{{backend: "https://o:9200", rejected: 4, feed: feed.State{ClusterState: feed.ClusterState{Err: errors.New("full"), Lag: time.Minute}}}}
 	}
 	m.countWatches(2)
 	m.countWatches(-1)

@@ -11,16 +11,16 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// requestCleanup makes runCleanups look for stored sources that the cache does not have.
+// requestCleanup makes runCleanups search for stored sources that the cache does not have.
 func (f *Feed) requestCleanup() {
 	select {
 	case f.cleanups <- struct{}{}:
-	default: // a request is pending already
+	default: // a request is pending
 	}
 }
 
-// runCleanups removes the objects of sources that the cache does not have, until ctx ends. It begins
-// after the cache evaluated all registries and clusters: before, the cache knows no source.
+// runCleanups removes the objects of missing sources until ctx ends. It starts after the cache has evaluated
+// all registries and clusters, because until then the cache has no sources.
 func (f *Feed) runCleanups(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -44,7 +44,7 @@ func (f *Feed) runCleanups(ctx context.Context) {
 	}
 }
 
-// awaitCleanup waits for a request, or for the time in wait. After a failure, only the time counts.
+// awaitCleanup waits for a request or for the wait time. After a failure, it ignores requests.
 func (f *Feed) awaitCleanup(ctx context.Context, wait time.Duration, isFailing bool) {
 	requests := f.cleanups
 	if isFailing {
@@ -59,8 +59,8 @@ func (f *Feed) awaitCleanup(ctx context.Context, wait time.Duration, isFailing b
 	}
 }
 
-// cleanup removes the sources that are missing for RemoveAfter. It returns the time until the next
-// one is due.
+// cleanup removes the sources that have been missing for RemoveAfter. It returns the time until the next one
+// is due.
 func (f *Feed) cleanup(ctx context.Context) (next time.Duration, err error) {
 	stored, err := f.sink.Sources(ctx)
 	if err != nil {
@@ -88,8 +88,8 @@ func (f *Feed) cleanup(ctx context.Context) (next time.Duration, err error) {
 	return next, utilerrors.NewAggregate(errs)
 }
 
-// isExpected reports whether the cache has a source, or may have it later, and the sink wants it. A
-// source that is selected is unknown until the member says how it serves the kind: its objects stay.
+// isExpected reports whether the cache has a source, or may have it later, and the sink wants it. The objects
+// of a selected source stay until the member reports how it serves the kind.
 func (f *Feed) isExpected(source objectcache.Source) bool {
 	if kind := f.cache.KindOf(source.Kind); kind != nil {
 		if objects := kind.Snapshot().Cluster(source.Cluster); objects != nil {
@@ -99,14 +99,14 @@ func (f *Feed) isExpected(source objectcache.Source) bool {
 	return f.cache.Selects(source.Cluster, source.Kind) && f.sink.Wants(source)
 }
 
-// removeSource removes all stored objects of a source, unless the source came back.
+// removeSource removes all stored objects of a source, unless the source has returned.
 func (f *Feed) removeSource(ctx context.Context, source objectcache.Source) error {
 	f.applying.Lock()
 	defer f.applying.Unlock()
 	if f.isExpected(source) {
 		return nil
 	}
-	b := batch{feed: f}
+	b := newBatch(f)
 	err := f.sink.Stored(ctx, source, func(id ID, _ string) error {
 		return b.add(ctx, Change{ID: id, Source: source})
 	})

@@ -9,32 +9,33 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// expectedObject is an object of the cache during a comparison.
-type expectedObject struct {
-	object *objectcache.Object
+// cachedObject is an object of the cache during a comparison.
+type cachedObject struct {
+	*objectcache.Object
 	// isStored is true if the sink has the object in this version.
 	isStored bool
 }
 
-// compare makes the stored objects of a source equal to the cache. It needs memory for the IDs of
-// the source, but not for the differences. Unless trustVersions is true, it stores all objects again,
-// because a stored object may have the resourceVersion of another content.
+// compare makes the stored objects of a source equal to the cache. It needs memory for the IDs of the
+// source, but not for the differences. If trustVersions is false, it stores all objects again, because a
+// stored object may have the same resourceVersion but other content.
 func (f *Feed) compare(ctx context.Context, objects *objectcache.ClusterObjects, trustVersions bool) error {
 	source := *objects.Source()
 	if !f.sink.Wants(source) {
-		return nil // Wants changed since the caller checked
+		return nil // Wants has changed since the caller checked
 	}
-	expected := make(map[types.UID]expectedObject, objects.Len())
+	cached := make(map[types.UID]cachedObject, objects.Len())
 	for object := range objects.All("") {
-		expected[IDOf(object).UID] = expectedObject{object: object}
+		cached[IDOf(object).UID] = cachedObject{Object: object}
 	}
-	b := batch{feed: f}
+	b := newBatch(f)
 	err := f.sink.Stored(ctx, source, func(id ID, resourceVersion string) error {
-		e, exists := expected[id.UID]
+		object, exists := cached[id.UID]
 		if !exists {
 			return b.add(ctx, Change{ID: id, Source: source})
 		}
-		expected[id.UID] = expectedObject{object: e.object, isStored: trustVersions && e.object.ResourceVersion() == resourceVersion}
+		object.isStored = trustVersions && object.ResourceVersion() == resourceVersion
+		cached[id.UID] = object
 		return nil
 	})
 	if err != nil {
@@ -42,8 +43,8 @@ func (f *Feed) compare(ctx context.Context, objects *objectcache.ClusterObjects,
 	}
 	for object := range objects.All("") {
 		id := IDOf(object)
-		// A hostile member can report several objects with one UID: the last one is stored.
-		if e := expected[id.UID]; e.object != object || e.isStored {
+		// A hostile member can report several objects with one UID. Only the last one is stored.
+		if c := cached[id.UID]; c.Object != object || c.isStored {
 			continue
 		}
 		if err := b.add(ctx, Change{ID: id, Source: source, Object: object}); err != nil {
@@ -58,10 +59,12 @@ type batch struct {
 	feed    *Feed
 	changes []Change
 	bytes   int64
-	// positions, if not nil, has the position of the change of each object, so that only the last
-	// change of an object is applied.
+	// positions has the position of each object's change. Only the last change of an object is applied,
+	// because a sink may apply the changes in any order.
 	positions map[ID]int
 }
+
+func newBatch(f *Feed) *batch { return &batch{feed: f, positions: map[ID]int{}} }
 
 // add adds a change, and applies the batch if it is full.
 func (b *batch) add(ctx context.Context, change Change) error {
@@ -69,9 +72,7 @@ func (b *batch) add(ctx context.Context, change Change) error {
 	if !b.isFull() {
 		return nil
 	}
-	err := b.flush(ctx)
-	b.reset()
-	return err
+	return b.flush(ctx)
 }
 
 // addEvent adds the changes of an event.
@@ -92,9 +93,7 @@ func (b *batch) put(change Change) {
 		b.changes[position] = change
 		return
 	}
-	if b.positions != nil {
-		b.positions[change.ID] = len(b.changes)
-	}
+	b.positions[change.ID] = len(b.changes)
 	b.changes = append(b.changes, change)
 }
 
@@ -102,25 +101,14 @@ func (b *batch) isFull() bool {
 	return len(b.changes) >= b.feed.limits.BatchObjects || b.bytes >= b.feed.limits.BatchBytes
 }
 
-// flush applies the changes of the batch whose source the sink wants.
+// flush applies the changes, and empties the batch.
 func (b *batch) flush(ctx context.Context) error {
 	changes := b.changes
-	if b.positions != nil {
-		changes = nil
-		for _, change := range b.changes {
-			if b.feed.sink.Wants(change.Source) {
-				changes = append(changes, change)
-			}
-		}
-	}
+	// The sink may still use the slice after an Apply that timed out, so it is not reused.
+	b.changes, b.bytes = nil, 0
+	clear(b.positions)
 	if len(changes) == 0 {
 		return nil
 	}
 	return b.feed.sink.Apply(ctx, changes)
-}
-
-func (b *batch) reset() {
-	// The sink can keep the slice of an Apply that timed out, so it is not used again.
-	b.changes, b.bytes = nil, 0
-	clear(b.positions)
 }

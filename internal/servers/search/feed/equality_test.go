@@ -83,25 +83,6 @@ func TestIsEqual(t *testing.T) {
 			close(hang)
 			expect(t, f, true, "after the changes were stored")
 		},
-		"a source is not equal after a loss until it is compared": func(t *testing.T, cache *objectcachetest.Cache, sink *memorySink) {
-			putMany(cache, "east", 3)
-			f, stop := start(t, cache, sink)
-			defer stop()
-			synctest.Wait()
-			hang := make(chan struct{})
-			sink.setHang(hang)
-			sink.loseData(func(feed.ID) bool { return false })
-			if f.IsEqual(eastPods) {
-				t.Error("at once: the source is equal")
-			}
-			expect(t, f, false, "before the comparison ended")
-			sink.loseData(func(feed.ID) bool { return false })
-			expect(t, f, false, "after another loss during the comparison")
-			sink.setHang(nil)
-			close(hang)
-			expect(t, f, true, "after the comparison")
-			checkEqual(t, cache, sink)
-		},
 		"a source whose write failed is not equal": func(t *testing.T, cache *objectcachetest.Cache, sink *memorySink) {
 			putMany(cache, "east", 3)
 			f, stop := start(t, cache, sink)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,18 +13,15 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// follower keeps the objects of one kind equal to the cache.
+// follower keeps the stored objects of one kind equal to the cache.
 type follower struct {
 	feed *Feed
 	kind *objectcache.Kind
 	// stop ends run.
 	stop context.CancelFunc
-	// clusters has the state of each cluster that serves the kind. Only run uses it.
+	// clusters has the state of each wanted cluster that serves the kind. Only run uses it.
 	clusters map[string]*followedCluster
-	// restarted has the clusters whose resourceVersions restarted since their last comparison. Only run
-	// uses it.
-	restarted map[string]bool
-	// dueAt is the time at which compareDue must run again. Only run uses it.
+	// dueAt is the time of the next compareDue. Only run uses it.
 	dueAt time.Time
 
 	// mu protects the fields below.
@@ -34,21 +32,24 @@ type follower struct {
 	interrupt context.CancelFunc
 }
 
-// followedCluster is the state of the objects of one cluster.
+// followedCluster is the state of one cluster's objects.
 type followedCluster struct {
 	key sourceKey
-	// isEqual is true if the sink was equal to the cache at the position of the cursor. If it is
-	// false, changes are dropped and the cluster is compared.
+	// isEqual is true if the sink was equal to the cache at the position of the cursor. Otherwise, changes
+	// are dropped, and the cluster is compared.
 	isEqual bool
 	// compareAt is the time of the next comparison.
 	compareAt time.Time
 	failures  int
-	// version is the resourceVersion of the cluster at the last comparison.
+	// version is the cluster's resourceVersion at the last comparison.
 	version string
+	// isRestarted is true if resourceVersions have restarted since the last comparison, because the storage
+	// of the member was restored. Then an equal resourceVersion may stand for other content.
+	isRestarted bool
 }
 
 func newFollower(f *Feed, kind *objectcache.Kind) *follower {
-	return &follower{feed: f, kind: kind, clusters: map[string]*followedCluster{}, restarted: map[string]bool{}}
+	return &follower{feed: f, kind: kind, clusters: map[string]*followedCluster{}}
 }
 
 // compareAll makes run compare all clusters now.
@@ -65,17 +66,17 @@ func (f *follower) compareAll() {
 func (f *follower) takeRequest() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	requested := f.isCompareRequested
+	isRequested := f.isCompareRequested
 	f.isCompareRequested = false
-	return requested
+	return isRequested
 }
 
-// run keeps the objects of the kind equal to the cache until ctx ends or the cache drops the kind.
+// run keeps the objects of the kind equal to the cache until ctx ends or the cache removes the kind.
 func (f *follower) run(ctx context.Context) {
 	defer func() {
 		f.feed.progress.forgetKind(f.kind.GroupVersionKind())
-		for _, cluster := range f.clusters {
-			f.feed.progress.forget(cluster.key)
+		for name := range f.clusters {
+			f.forget(name)
 		}
 	}()
 	for ctx.Err() == nil && !isClosed(f.kind.Removed()) {
@@ -83,10 +84,10 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// follow compares all clusters, and then follows the log until the log is lost or ctx ends.
+// follow compares all clusters, and then follows the log until the log expires or ctx ends.
 func (f *follower) follow(ctx context.Context) {
-	// Positions are older than the snapshots of the comparisons. Changes between them are applied
-	// twice, in order, so that the result is the same.
+	// The position is older than the snapshots of the comparisons. Changes between them are applied twice
+	// in the same order, which has the same result.
 	kind := f.kind.GroupVersionKind()
 	cursor := f.kind.Follow(f.kind.Snapshot().Position())
 	f.requireComparison()
@@ -112,7 +113,7 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// requireComparison makes compareDue compare all clusters at once.
+// requireComparison makes compareDue compare all clusters now.
 func (f *follower) requireComparison() {
 	f.dueAt = time.Time{}
 	for _, cluster := range f.clusters {
@@ -120,14 +121,14 @@ func (f *follower) requireComparison() {
 	}
 }
 
-// setUnequal makes compareDue compare a cluster at once.
+// setUnequal makes compareDue compare a cluster now.
 func (f *follower) setUnequal(cluster *followedCluster) {
 	cluster.isEqual, cluster.compareAt = false, time.Time{}
 	f.feed.progress.setUnequal(cluster.key)
 }
 
-// next returns the next changes. It returns none after the time in wait, or if a comparison is
-// requested. An error means that changes were lost.
+// next returns the next changes. It returns no changes after the wait time, or if a comparison is requested.
+// An error means that changes were lost.
 func (f *follower) next(ctx context.Context, cursor *objectcache.Cursor, wait time.Duration) ([]objectcache.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -148,16 +149,18 @@ func (f *follower) next(ctx context.Context, cursor *objectcache.Cursor, wait ti
 func (f *follower) compareDue(ctx context.Context) time.Duration {
 	snapshot := f.kind.Snapshot()
 	wait := f.feed.limits.CompareEvery
-	present := map[string]bool{}
 	for _, objects := range snapshot.Clusters() {
 		source := *objects.Source()
-		present[source.Cluster] = true
 		if !f.feed.sink.Wants(source) {
 			f.forget(source.Cluster)
 			continue
 		}
-		cluster := f.cluster(source)
-		if !cluster.isEqual && !isListed(objects) {
+		cluster := f.clusters[source.Cluster]
+		if cluster == nil {
+			cluster = &followedCluster{key: keyOf(source)}
+			f.clusters[source.Cluster] = cluster
+		}
+		if state, _, _ := objects.State(); !cluster.isEqual && state == objectcache.Waiting {
 			wait = min(wait, f.feed.limits.PollEvery)
 			continue
 		}
@@ -167,31 +170,11 @@ func (f *follower) compareDue(ctx context.Context) time.Duration {
 		wait = min(wait, time.Until(cluster.compareAt))
 	}
 	for name := range f.clusters {
-		if !present[name] {
+		if snapshot.Cluster(name) == nil {
 			f.forget(name)
 		}
 	}
-	for name := range f.restarted {
-		if !present[name] {
-			delete(f.restarted, name)
-		}
-	}
 	return max(wait, 0)
-}
-
-// isListed reports whether the objects of a cluster are known.
-func isListed(objects *objectcache.ClusterObjects) bool {
-	state, _, _ := objects.State()
-	return state != objectcache.Waiting
-}
-
-func (f *follower) cluster(source objectcache.Source) *followedCluster {
-	cluster := f.clusters[source.Cluster]
-	if cluster == nil {
-		cluster = &followedCluster{key: keyOf(source)}
-		f.clusters[source.Cluster] = cluster
-	}
-	return cluster
 }
 
 func (f *follower) forget(name string) {
@@ -206,38 +189,24 @@ func (f *follower) compareCluster(ctx context.Context, cluster *followedCluster,
 	if !cluster.isEqual {
 		f.feed.progress.setBehind(cluster.key)
 	}
-	name, version, losses := objects.Source().Cluster, objects.ResourceVersion(), f.feed.progress.lossCount()
-	// After a restart of the numbering, an equal resourceVersion may stand for other content.
-	if f.restarted[name] || cluster.version != "" && objectcache.IsOlder(version, cluster.version) {
-		f.restarted[name] = true
+	version := objects.ResourceVersion()
+	// If the log has expired, the restart shows only in the version.
+	if cluster.version != "" && objectcache.IsOlder(version, cluster.version) {
+		cluster.isRestarted = true
 	}
-	if err := f.feed.use(ctx, func() error { return f.feed.compare(ctx, objects, !f.restarted[name]) }); err != nil {
+	if err := f.feed.use(ctx, func() error { return f.feed.compare(ctx, objects, !cluster.isRestarted) }); err != nil {
 		f.fail(ctx, cluster, err)
 		return
 	}
-	if cluster.failures > 0 {
-		f.retryNow()
-	}
-	delete(f.restarted, name)
-	cluster.version = version
-	// Half of the interval is random, so that the sources are not compared at the same time.
+	// Half of the interval is random, so that not all sources are compared at once.
 	every := f.feed.limits.CompareEvery
-	cluster.isEqual, cluster.failures, cluster.compareAt = true, 0, time.Now().Add(every/2+rand.N(every/2+1))
-	if f.feed.progress.setCompared(cluster.key, losses) {
+	*cluster = followedCluster{key: cluster.key, isEqual: true, compareAt: time.Now().Add(every/2 + rand.N(every/2+1)), version: version}
+	if f.feed.progress.setEqual(cluster.key) {
 		klog.FromContext(ctx).Info("The sink is equal to the cache again")
 	}
 }
 
-// retryNow makes the failed clusters due, because the sink works again.
-func (f *follower) retryNow() {
-	for _, cluster := range f.clusters {
-		if !cluster.isEqual && cluster.failures > 0 {
-			cluster.compareAt = time.Time{}
-		}
-	}
-}
-
-// fail records an error, and makes the cluster due for a comparison after a delay.
+// fail records an error, and makes the cluster due for a comparison after the backoff.
 func (f *follower) fail(ctx context.Context, cluster *followedCluster, err error) {
 	if ctx.Err() != nil {
 		return
@@ -251,7 +220,8 @@ func (f *follower) fail(ctx context.Context, cluster *followedCluster, err error
 	}
 }
 
-// retryDelay returns the delay after a number of earlier failures. Half of it is random.
+// retryDelay returns the exponential backoff after the given number of earlier failures. Half of it is
+// random.
 func (l Limits) retryDelay(failures int) time.Duration {
 	delay := l.RetryMin << min(failures, 20)
 	if delay > l.RetryMax || delay <= 0 {
@@ -262,27 +232,27 @@ func (l Limits) retryDelay(failures int) time.Duration {
 
 // apply writes changes in batches.
 func (f *follower) apply(ctx context.Context, events []objectcache.Event) {
-	b := batch{feed: f.feed, positions: map[ID]int{}}
+	b := newBatch(f.feed)
 	removals := lastRemovals(events)
 	for i, event := range events {
 		if removal, isRemoved := removals[event.Cluster]; isRemoved && i < removal {
-			// The cleanup removes all objects of the cluster, unless the sink itself ends now.
+			// The cleanup removes all objects of the cluster, unless the feed ends soon too.
 			continue
 		}
-		if !f.isObjectChange(event) {
+		if !f.needsWrite(event) {
 			continue
 		}
 		b.addEvent(event)
 		if b.isFull() {
-			f.flush(ctx, &b)
+			f.flush(ctx, b)
 		}
 	}
-	f.flush(ctx, &b)
+	f.flush(ctx, b)
 }
 
-// isObjectChange reports whether an event is a change of an object that must be written. It evaluates
-// the other events.
-func (f *follower) isObjectChange(event objectcache.Event) bool {
+// needsWrite reports whether an event is a change of an object that must be written. It handles all other
+// events.
+func (f *follower) needsWrite(event objectcache.Event) bool {
 	cluster := f.clusters[event.Cluster]
 	switch event.Type {
 	case objectcache.ClusterRemoved:
@@ -293,10 +263,8 @@ func (f *follower) isObjectChange(event objectcache.Event) bool {
 		return false
 	case objectcache.Reset, objectcache.ClusterAdded:
 		f.dueAt = time.Time{}
-		if event.Type == objectcache.Reset {
-			f.restarted[event.Cluster] = true
-		}
 		if cluster != nil {
+			cluster.isRestarted = cluster.isRestarted || event.Type == objectcache.Reset
 			f.setUnequal(cluster)
 		}
 		return false
@@ -304,58 +272,44 @@ func (f *follower) isObjectChange(event objectcache.Event) bool {
 	switch {
 	case cluster == nil: // the sink does not want the cluster, or a comparison will find the change
 		return false
-	case !cluster.isEqual && cluster.compareAt.IsZero():
-		f.dueAt = time.Time{} // the cluster was listed for the first time
-		return false
 	case !cluster.isEqual:
+		if cluster.compareAt.IsZero() {
+			f.dueAt = time.Time{} // the cluster was listed for the first time
+		}
 		return false
 	}
 	f.feed.progress.setBehind(cluster.key)
 	return true
 }
 
-// flush writes a batch and empties it.
-func (f *follower) flush(ctx context.Context, b *batch) {
-	if len(b.changes) == 0 {
-		return
-	}
-	if err := f.feed.use(ctx, func() error { return b.flush(ctx) }); err != nil {
-		f.failClusters(ctx, b.changes, err)
-	} else {
-		f.setApplied(b.changes)
-	}
-	b.reset()
-}
-
-// lastRemovals returns the position of the last removal of each cluster.
+// lastRemovals returns the position of each cluster's last removal.
 func lastRemovals(events []objectcache.Event) map[string]int {
-	var removals map[string]int
+	removals := map[string]int{}
 	for i, event := range events {
-		if event.Type != objectcache.ClusterRemoved {
-			continue
+		if event.Type == objectcache.ClusterRemoved {
+			removals[event.Cluster] = i
 		}
-		if removals == nil {
-			removals = map[string]int{}
-		}
-		removals[event.Cluster] = i
 	}
 	return removals
 }
 
-// failClusters records an error for each cluster of a failed batch. It cannot be known which of them
-// failed, so all are compared again, each on its own.
-func (f *follower) failClusters(ctx context.Context, changes []Change, err error) {
+// flush writes a batch and empties it. After an error, it is unknown which clusters failed, so each cluster
+// of the batch is compared.
+func (f *follower) flush(ctx context.Context, b *batch) {
+	changes := b.changes
+	err := f.feed.use(ctx, func() error {
+		// Wants may have changed since the changes were read.
+		b.changes = slices.DeleteFunc(b.changes, func(c Change) bool { return !f.feed.sink.Wants(c.Source) })
+		return b.flush(ctx)
+	})
 	for _, change := range changes {
-		if cluster := f.clusters[change.ID.Cluster]; cluster != nil && cluster.isEqual {
+		cluster := f.clusters[change.ID.Cluster]
+		switch {
+		case cluster == nil || !cluster.isEqual:
+		case err != nil:
 			f.fail(ctx, cluster, err)
-		}
-	}
-}
-
-func (f *follower) setApplied(changes []Change) {
-	for _, change := range changes {
-		if cluster := f.clusters[change.ID.Cluster]; cluster != nil && cluster.isEqual {
-			f.feed.progress.setApplied(cluster.key)
+		default:
+			f.feed.progress.setEqual(cluster.key)
 		}
 	}
 }

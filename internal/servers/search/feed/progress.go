@@ -5,96 +5,63 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"karmada.io/karmada/internal/servers/search/objectcache"
 )
+
+// maxEqualLag is the age of changes that a sink may lack while it counts as equal to the cache.
+const maxEqualLag = 3 * time.Second
 
 // State is the state of a feed.
 type State struct {
-	// Err is the latest error of a source or of the removal of sources. It is nil if nothing fails.
-	Err error
-	// Since is the time of the first error since the last success. It is zero if Err is nil.
-	Since time.Time
-	// Lag is the age of the oldest change that is not in the sink. Zero means that the sink is equal
-	// to the cache.
-	Lag time.Duration
+	ClusterState
 	// Behind is the number of listed sources that are not equal to the cache.
 	Behind int
-	// Clusters has the state of each cluster that has a listed source.
+	// Clusters has the state of each cluster with a listed source.
 	Clusters map[string]ClusterState
 }
 
-// ClusterState is the state of the objects of one cluster in the sink.
+// ClusterState is the state of objects in the sink: of one cluster, or of all clusters.
 type ClusterState struct {
-	// Err is the latest error of a source of the cluster. It is nil if nothing fails.
+	// Err is the error that began first, so that it does not change with each call. It is nil if nothing
+	// fails.
 	Err error
-	// Since is the time of the first error since the last success. It is zero if Err is nil.
+	// Since is the time of the first Err since the last success. It is zero if Err is nil.
 	Since time.Time
-	// Lag is the age of the oldest change that is not in the sink.
+	// Lag is the age of the oldest change that is not in the sink. It is zero if the sink is equal to the
+	// cache.
 	Lag time.Duration
 }
 
-// progress holds how far the sources are. It is safe for concurrent use.
+// add adds the state of a source.
+func (s *ClusterState) add(err error, since time.Time, lag time.Duration) {
+	s.Lag = max(s.Lag, lag)
+	isFirst := s.Err == nil || since.Before(s.Since) || since.Equal(s.Since) && err != nil && err.Error() < s.Err.Error()
+	if err != nil && isFirst {
+		s.Err, s.Since = err, since
+	}
+}
+
+// progress holds the state of all sources. It is safe for concurrent use.
 type progress struct {
 	mu      sync.Mutex
 	sources map[sourceKey]*sourceProgress
-	kinds   map[schema.GroupVersionKind]kindProgress
-	// sinkChanged is the channel by which the sink reports the next loss, and losses is the number of
-	// evaluated reports.
-	sinkChanged <-chan struct{}
-	losses      int
-	// cleanup is the progress of the removal of sources.
+	// busySince has, for each followed kind, the time when its follower last had read all changes. It is
+	// zero while the follower waits for changes.
+	busySince map[schema.GroupVersionKind]time.Time
+	// cleanup is the state of the removal of sources.
 	cleanup sourceProgress
 }
 
-// sourceProgress is how far one source is.
+// sourceProgress is the state of one source in the sink.
 type sourceProgress struct {
-	// failure is the latest error, and the time of the first error since the last success.
-	failure
-	// behindSince is the time of the oldest change that is not in the sink. It is zero if there is
-	// none.
-	behindSince time.Time
-	// isEqual is true if the sink was equal to the cache, and nothing but new changes was found since.
+	// isEqual is true if the sink has been equal to the cache, except for changes since behindSince.
 	isEqual bool
-}
-
-// State returns the state of the feed.
-func (f *Feed) State() State {
-	now := time.Now()
-	f.progress.mu.Lock()
-	defer f.progress.mu.Unlock()
-	state := State{Clusters: map[string]ClusterState{}}
-	first, firstOf := f.progress.cleanup.failure, map[string]failure{}
-	for key, source := range f.progress.sources {
-		cluster := state.Clusters[key.cluster]
-		lag := source.lag(now)
-		if lag > 0 {
-			state.Behind++
-		}
-		state.Lag, cluster.Lag = max(state.Lag, lag), max(cluster.Lag, lag)
-		first, firstOf[key.cluster] = earlier(first, source.failure), earlier(firstOf[key.cluster], source.failure)
-		cluster.Err, cluster.Since = firstOf[key.cluster].err, firstOf[key.cluster].since
-		state.Clusters[key.cluster] = cluster
-	}
-	state.Err, state.Since = first.err, first.since
-	return state
-}
-
-// failure is an error with the time at which it began.
-type failure struct {
-	err   error
-	since time.Time
-}
-
-// earlier returns the failure that began first, so that the reported error does not change with each
-// call.
-func earlier(a, b failure) failure {
-	switch {
-	case b.err == nil:
-		return a
-	case a.err == nil || b.since.Before(a.since) || b.since.Equal(a.since) && b.err.Error() < a.err.Error():
-		return b
-	default:
-		return a
-	}
+	// behindSince is the time of the oldest change that is not in the sink, or zero.
+	behindSince time.Time
+	// err is the last error, and failedSince the time of the first error since the last success.
+	err         error
+	failedSince time.Time
 }
 
 // lag returns the age of the oldest change that is not in the sink, at least 1 ns if there is one.
@@ -105,42 +72,114 @@ func (s *sourceProgress) lag(now time.Time) time.Duration {
 	return max(now.Sub(s.behindSince), 1)
 }
 
-// setBehind records that a source is not equal to the cache.
+func (s *sourceProgress) setFailed(err error) {
+	now := time.Now()
+	if s.err == nil {
+		s.failedSince = now
+	}
+	if s.behindSince.IsZero() {
+		s.behindSince = now
+	}
+	s.err, s.isEqual = err, false
+}
+
+// State returns the state of the feed.
+func (f *Feed) State() State {
+	p, now := &f.progress, time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	state := State{Clusters: map[string]ClusterState{}}
+	state.add(p.cleanup.err, p.cleanup.failedSince, 0)
+	for key, source := range p.sources {
+		lag := source.lag(now)
+		if lag > 0 {
+			state.Behind++
+		}
+		state.add(source.err, source.failedSince, lag)
+		cluster := state.Clusters[key.cluster]
+		cluster.add(source.err, source.failedSince, lag)
+		state.Clusters[key.cluster] = cluster
+	}
+	return state
+}
+
+// IsEqual reports whether the sink has all objects of a source, except changes of the last three seconds.
+// It is false for a source that has not been compared with the sink yet.
+func (f *Feed) IsEqual(source objectcache.Source) bool {
+	p, key, now := &f.progress, keyOf(source), time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, isKnown := p.sources[key]
+	busySince, isFollowed := p.busySince[key.kind]
+	return isKnown && isFollowed && s.isEqual && s.lag(now) <= maxEqualLag && (busySince.IsZero() || now.Sub(busySince) <= maxEqualLag)
+}
+
+// setWaiting records that the follower of a kind has read all changes and waits for more.
+func (p *progress) setWaiting(kind schema.GroupVersionKind) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busySince[kind] = time.Time{}
+}
+
+// setBusy records that the follower of a kind does not read changes, because it writes.
+func (p *progress) setBusy(kind schema.GroupVersionKind) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busySince[kind].IsZero() {
+		p.busySince[kind] = time.Now()
+	}
+}
+
+// forgetKind forgets a kind that is no longer followed.
+func (p *progress) forgetKind(kind schema.GroupVersionKind) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.busySince, kind)
+}
+
+// source returns the state of a source. The caller holds mu.
+func (p *progress) source(key sourceKey) *sourceProgress {
+	if p.sources[key] == nil {
+		p.sources[key] = &sourceProgress{}
+	}
+	return p.sources[key]
+}
+
+// setUnequal records that a source must be compared.
+func (p *progress) setUnequal(key sourceKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if source := p.sources[key]; source != nil {
+		source.isEqual = false
+	}
+}
+
+// setBehind records that a source has changes that are not in the sink.
 func (p *progress) setBehind(key sourceKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	source := p.sources[key]
-	if source == nil {
-		source = &sourceProgress{}
-		p.sources[key] = source
-	}
-	if source.behindSince.IsZero() {
+	if source := p.source(key); source.behindSince.IsZero() {
 		source.behindSince = time.Now()
 	}
 }
 
-// setApplied records that the latest changes of a source are in the sink. It reports whether the source
-// was the last one that failed.
-func (p *progress) setApplied(key sourceKey) (isRecovery bool) {
+// setEqual records that a source is equal to the cache. It reports whether the source was the last one that
+// failed.
+func (p *progress) setEqual(key sourceKey) (isRecovery bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	source := p.sources[key]
-	return p.setDone(key, source != nil && source.isEqual)
+	hadFailed := p.source(key).err != nil
+	p.sources[key] = &sourceProgress{isEqual: true}
+	return hadFailed && !p.hasFailure()
 }
 
-// setCompared records that a comparison made a source equal to the cache. losses is the number of losses
-// before the comparison. setCompared reports whether the source was the last one that failed.
-func (p *progress) setCompared(key sourceKey, losses int) (isRecovery bool) {
+// setFailed records the error of a source. It reports whether no source had failed before.
+func (p *progress) setFailed(key sourceKey, err error) (isFirst bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.setDone(key, p.losses == losses)
-}
-
-// setDone ends the failure of a source. The caller holds mu.
-func (p *progress) setDone(key sourceKey, isEqual bool) (isRecovery bool) {
-	source := p.sources[key]
-	p.sources[key] = &sourceProgress{isEqual: isEqual}
-	return source != nil && source.err != nil && !p.hasFailure()
+	isFirst = !p.hasFailure()
+	p.source(key).setFailed(err)
+	return isFirst
 }
 
 // hasFailure reports whether a source fails. The caller holds mu.
@@ -153,39 +192,15 @@ func (p *progress) hasFailure() bool {
 	return false
 }
 
-// setFailed records an error of a source. It reports whether no source failed before.
-func (p *progress) setFailed(key sourceKey, err error) (isFirst bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	isFirst = !p.hasFailure()
-	source := p.sources[key]
-	if source == nil {
-		source = &sourceProgress{}
-		p.sources[key] = source
-	}
-	source.setFailed(err)
-	return isFirst
-}
-
-func (s *sourceProgress) setFailed(err error) {
-	if s.err == nil {
-		s.since = time.Now()
-	}
-	if s.behindSince.IsZero() {
-		s.behindSince = time.Now()
-	}
-	s.err, s.isEqual = err, false
-}
-
-// forget drops a source that is not followed any more.
+// forget forgets a source that is no longer followed.
 func (p *progress) forget(key sourceKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.sources, key)
 }
 
-// setCleanup records the result of a removal of sources. It reports whether err is the first error
-// since the last success.
+// setCleanup records the result of the removal of sources. It reports whether err is the first error since
+// the last success.
 func (p *progress) setCleanup(err error) (isFirst bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -68,7 +68,7 @@ func BenchmarkSearch(b *testing.B) {
 func feedUntilComplete(b *testing.B, cache *objectcachetest.Cache, fullText *FullText) {
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); feed.Run(ctx, cache.Cache, fullText) }()
+	go func() { defer close(done); feed.New(cache.Cache, fullText, feed.Limits{}).Run(ctx) }()
 	defer func() { cancel(); <-done }()
 	for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
 		count, err := fullText.index.DocCount()

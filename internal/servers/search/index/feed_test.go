@@ -26,7 +26,7 @@ func (c *countingSink) Apply(ctx context.Context, changes []feed.Change) error {
 func runFeed(t *testing.T, cache *objectcachetest.Cache, sink feed.Sink) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); feed.Run(ctx, cache.Cache, sink) }()
+	go func() { defer close(done); feed.New(cache.Cache, sink, feed.Limits{}).Run(ctx) }()
 	stop = func() { cancel(); <-done }
 	t.Cleanup(stop)
 	return stop

@@ -18,7 +18,7 @@ import (
 
 // maxBatchBytes limits the size of the documents in one write, except that one document is always
 // allowed.
-const maxBatchBytes = 4 << 20
+const maxBatchBytes = 2 << 20
 
 // storedPageSize is the number of documents that Stored reads at once.
 const storedPageSize = 16 << 10
