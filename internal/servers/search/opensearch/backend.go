@@ -12,7 +12,7 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 )
 
-// NewBackend returns the back end of a registry.
+// NewBackend returns the back end that a ResourceRegistry configures.
 func NewBackend(config *searchv1alpha1.OpenSearchConfig) Backend {
 	return Backend{
 		Addresses: config.Addresses, SecretNamespace: config.SecretRef.Namespace, SecretName: config.SecretRef.Name,
@@ -32,27 +32,27 @@ func (b Backend) String() string {
 func redact(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return "(address that is no URL)"
+		return "(invalid URL)"
 	}
 	parsed.User = nil
 	return parsed.String()
 }
 
-// key returns a text that is equal for equal back ends.
+// key returns the same string for equal back ends.
 func (b Backend) key() string {
 	return strings.Join(append([]string{b.SecretNamespace, b.SecretName}, b.Addresses...), "\n")
 }
 
-// secretName returns the name of the Secret for messages.
+// secretName returns the namespace and name of the Secret, for messages.
 func (b Backend) secretName() string { return b.SecretNamespace + "/" + b.SecretName }
 
-// credentials are the contents of the Secret of a back end.
+// credentials are the contents of a back end's Secret.
 type credentials struct {
 	username, password string
 	tls                *tls.Config
 }
 
-// newCredentials reads the Secret of a back end. data is nil if there is no Secret.
+// newCredentials parses the data of the Secret. data is nil if there is no Secret.
 func (b Backend) newCredentials(data map[string][]byte) (credentials, error) {
 	c := credentials{
 		username: string(data[searchv1alpha1.SecretKeyUsername]),
@@ -93,10 +93,10 @@ func (c *credentials) readTLS(data map[string][]byte) error {
 	return nil
 }
 
-// parseAddresses returns the URLs of the nodes, or an error if the client cannot use them.
+// parseAddresses returns the URLs of the nodes.
 func (b Backend) parseAddresses() ([]*url.URL, error) {
 	if len(b.Addresses) == 0 {
-		return nil, errors.New("the registry names no address of OpenSearch: set spec.backendStore.openSearch.addresses")
+		return nil, errors.New("the registry has no address of OpenSearch: set spec.backendStore.openSearch.addresses")
 	}
 	urls := make([]*url.URL, 0, len(b.Addresses))
 	for _, address := range b.Addresses {

@@ -13,30 +13,29 @@ import (
 	"karmada.io/karmada/internal/servers/search/feed"
 )
 
-// bulkAttempts is the number of times that an item is sent while OpenSearch has too much load.
+// bulkAttempts is the number of times that an item is sent while OpenSearch is overloaded.
 const bulkAttempts = 5
 
 // bulkItem is one operation of a bulk request.
 type bulkItem struct {
 	change feed.Change
 	id     string
-	// body has the lines of the operation. A document of an existing installation is deleted, so its
-	// item has no change.
+	// body has the lines of the operation.
 	body []byte
 	// isRejected is true if OpenSearch, or the encoding, rejected the item.
 	isRejected bool
 }
 
-// reject records that an item will never be stored as it is.
+// reject records that an item can never be stored.
 func (s *Sink) reject(item *bulkItem, reason error) {
 	item.isRejected = true
 	s.rejections.add(item, reason)
 }
 
-// maxIDBytes is the largest size of the ID of a document that OpenSearch accepts.
+// maxIDBytes is the maximum length of a document's ID in OpenSearch.
 const maxIDBytes = 512
 
-// bulkAction is the line of a bulk request that names a document.
+// bulkAction is the line of a bulk request that identifies a document.
 type bulkAction struct {
 	Index  *bulkTarget `json:"index,omitempty"`
 	Delete *bulkTarget `json:"delete,omitempty"`
@@ -54,8 +53,7 @@ type bulkResult struct {
 	Error  *errorCause `json:"error"`
 }
 
-// Apply stores and removes documents. Documents that OpenSearch rejects for their content are no
-// error: Rejections returns them.
+// Apply implements feed.Sink. Rejections counts the documents that OpenSearch rejects for their content.
 func (s *Sink) Apply(ctx context.Context, changes []feed.Change) error {
 	byIndex := map[string][]feed.Change{}
 	for _, change := range changes {
@@ -89,7 +87,7 @@ func (s *Sink) applyIndex(ctx context.Context, index string, changes []feed.Chan
 	return nil
 }
 
-// prepareIndex reports whether the index exists. It is created if documents are stored.
+// prepareIndex creates the index if the changes store documents, and reports whether it exists.
 func (s *Sink) prepareIndex(ctx context.Context, index string, changes []feed.Change) (exists bool, err error) {
 	hasDocuments := false
 	for _, change := range changes {
@@ -111,8 +109,8 @@ func (s *Sink) prepareIndex(ctx context.Context, index string, changes []feed.Ch
 	return true, nil
 }
 
-// encodeItems returns the items of the first changes, up to BulkBytes, and the number of these changes.
-// An object that cannot be encoded is rejected: it must not stop the writes of other objects.
+// encodeItems returns the items of the first changes, up to BulkBytes, and the number of these changes. It
+// rejects an object that cannot be encoded, because this object must not block other objects.
 func (s *Sink) encodeItems(encoder *encoder, changes []feed.Change) (items []*bulkItem, count int) {
 	size := 0
 	for count < len(changes) && (count == 0 || size < s.limits.BulkBytes) {
@@ -132,7 +130,7 @@ func (s *Sink) encodeItems(encoder *encoder, changes []feed.Change) (items []*bu
 	return items, count
 }
 
-// newItem returns the item of a change. After an error, the item has no body.
+// newItem returns the item for a change. If it returns an error, the item has no body.
 func (s *Sink) newItem(encoder *encoder, change feed.Change) (*bulkItem, error) {
 	target := &bulkTarget{ID: documentID(change.ID), Routing: routing(s.options.Owner, change.Source)}
 	item := &bulkItem{change: change, id: target.ID}
@@ -142,7 +140,7 @@ func (s *Sink) newItem(encoder *encoder, change feed.Change) (*bulkItem, error) 
 		return item, err
 	}
 	if len(item.id) > maxIDBytes {
-		return item, fmt.Errorf("the ID of the document, which is made of cluster and UID, has %d bytes, but OpenSearch accepts at most %d", len(item.id), maxIDBytes)
+		return item, fmt.Errorf("the ID of the document, which consists of cluster and UID, has %d bytes, but OpenSearch accepts at most %d", len(item.id), maxIDBytes)
 	}
 	document, err := encoder.encode(change.Object)
 	if err != nil {
@@ -165,12 +163,12 @@ func encodeLines(action bulkAction, document []byte) ([]byte, error) {
 	return line, nil
 }
 
-// deleteLegacy deletes the documents of an existing installation that stored documents replaced.
+// deleteLegacy deletes an existing installation's documents that stored documents have replaced.
 func (s *Sink) deleteLegacy(ctx context.Context, index string, stored []*bulkItem) error {
 	var items []*bulkItem
 	s.updateIndex(index, func(state *indexState) {
 		for _, item := range stored {
-			// Nothing proves who wrote a document whose object was not stored now.
+			// Only a document whose object was just stored is known to be replaced.
 			if item.isRejected || item.change.Object == nil {
 				continue
 			}
@@ -190,7 +188,7 @@ func (s *Sink) deleteLegacy(ctx context.Context, index string, stored []*bulkIte
 		}
 	}
 	if err := s.sendItems(ctx, index, items); err != nil {
-		return fmt.Errorf("deleting documents of an earlier installation: %w", err)
+		return fmt.Errorf("deleting the documents of an existing installation: %w", err)
 	}
 	s.updateIndex(index, func(state *indexState) {
 		for _, item := range items {
@@ -200,7 +198,7 @@ func (s *Sink) deleteLegacy(ctx context.Context, index string, stored []*bulkIte
 	return nil
 }
 
-// sendItems sends items. It sends items again while OpenSearch has too much load.
+// sendItems sends items. While OpenSearch is overloaded, it sends the remaining items again.
 func (s *Sink) sendItems(ctx context.Context, index string, items []*bulkItem) error {
 	if len(items) == 0 {
 		return nil
@@ -225,8 +223,8 @@ func (s *Sink) sendItems(ctx context.Context, index string, items []*bulkItem) e
 	}
 }
 
-// sendHalves sends a request in two parts that OpenSearch rejects as a whole, because it is too large or
-// because it cannot read one of the documents. A single document is rejected.
+// sendHalves splits a request that OpenSearch rejects as a whole, because it is too large or because one of the
+// documents is invalid. It rejects a single document.
 func (s *Sink) sendHalves(ctx context.Context, index string, items []*bulkItem, reason *responseError) error {
 	if len(items) == 1 {
 		s.reject(items[0], reason)
@@ -251,8 +249,8 @@ func sleep(ctx context.Context, delay time.Duration) error {
 	}
 }
 
-// sendOnce sends one bulk request. It returns the items to send again with the reason as error. An
-// error that is no overload means that all items must be written again later.
+// sendOnce sends one bulk request. It returns the items that must be sent again, with the reason as error.
+// After any error other than an overload, all items must be written again later.
 func (s *Sink) sendOnce(ctx context.Context, index string, items []*bulkItem) (remaining []*bulkItem, err error) {
 	size := 0
 	for _, item := range items {
@@ -282,7 +280,7 @@ func (s *Sink) sendOnce(ctx context.Context, index string, items []*bulkItem) (r
 			if isRetried {
 				remaining = append(remaining, items[i])
 			}
-			// An error that is no overload ends the attempts, so it has precedence.
+			// An error other than an overload ends the attempts, so it takes precedence.
 			if err == nil || itemErr != nil && !isRetried {
 				err = itemErr
 			}
@@ -291,7 +289,7 @@ func (s *Sink) sendOnce(ctx context.Context, index string, items []*bulkItem) (r
 	return remaining, err
 }
 
-// handleResult evaluates the result of one item.
+// handleResult handles the result of one item. It reports whether the item must be sent again.
 func (s *Sink) handleResult(index string, item *bulkItem, result bulkResult) (isRetried bool, err error) {
 	if result.Status < http.StatusMultipleChoices || result.Status == http.StatusNotFound && item.isDeletion() && result.Error == nil {
 		s.rejections.remove(item)

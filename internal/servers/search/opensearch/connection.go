@@ -17,35 +17,35 @@ import (
 	"github.com/opensearch-project/opensearch-go/v4/opensearchtransport"
 )
 
-// maxResponseBytes limits the size of a response. A page of a scan is below 1 MiB.
+// maxResponseBytes is the maximum size of a response. The page of a scan is smaller than 1 MiB.
 const maxResponseBytes = 64 << 20
 
-// unformedUUID is the UUID that a node reports before it joined a cluster.
+// unformedUUID is the UUID that a node reports before it joins a cluster.
 const unformedUUID = "_na_"
 
-// connections holds the connection of a sink, and replaces it when the Secret changes.
+// connections holds a sink's connection, and replaces it when the Secret changes.
 type connections struct {
 	sink *Sink
 
-	// mu is held during requests that connect, so other code must not wait for it.
+	// mu is held while a connection is opened, so code that must not block must not use it.
 	mu      sync.Mutex
 	current *connection
-	// uuid is the UUID of the OpenSearch cluster of the last connection, or nil.
+	// uuid is the OpenSearch cluster's UUID at the last connection, or nil.
 	uuid atomic.Pointer[string]
 }
 
-// connection is a client of an OpenSearch cluster that answered.
+// connection is a client of an OpenSearch cluster that has responded.
 type connection struct {
 	client    *opensearchtransport.Client
 	transport *http.Transport
 	backend   Backend
 	secret    map[string][]byte
-	// checked is the time at which the server answered and the Secret was read.
+	// checked is the time when the server responded and the Secret was read.
 	checked time.Time
 }
 
-// get returns the connection. It connects if there is none, and checks the Secret and the server if
-// the last check is older than CheckEvery.
+// get returns the connection, and opens it if needed. It checks the Secret and the server if the last check is
+// older than CheckEvery.
 func (c *connections) get(ctx context.Context) (*connection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,15 +91,15 @@ func (c *connections) close() {
 	}
 }
 
-// setUUID records the UUID of the OpenSearch cluster that answered. If another one answered before,
-// all documents are lost.
+// setUUID records the UUID of the OpenSearch cluster that responded. If another cluster responded before, all
+// documents are lost.
 func (c *connections) setUUID(uuid string) {
 	if last := c.uuid.Swap(&uuid); last != nil && *last != uuid {
 		c.sink.forgetIndexes()
 	}
 }
 
-// lastUUID returns the UUID of the OpenSearch cluster, or "" while there was no connection.
+// lastUUID returns the UUID of the OpenSearch cluster, or "" before the first connection.
 func (c *connections) lastUUID() string {
 	if uuid := c.uuid.Load(); uuid != nil {
 		return *uuid
@@ -118,7 +118,7 @@ func (s *Sink) readSecret(ctx context.Context) (map[string][]byte, error) {
 	return data, nil
 }
 
-// connect returns a connection to a server that answered.
+// connect opens a connection, and requires that the server responds.
 func (s *Sink) connect(ctx context.Context, secret map[string][]byte) (*connection, error) {
 	urls, err := s.backend.parseAddresses()
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Sink) connect(ctx context.Context, secret map[string][]byte) (*connecti
 		Transport: transport, RequestTimeout: s.limits.RequestTimeout,
 		// Each address is tried once. The feed retries with backoff.
 		DisableRetry: len(urls) == 1, MaxRetries: len(urls) - 1, EnableRetryOnTimeout: true,
-		// Requests show the health of a node. A user may have no right for other checks.
+		// Requests show the health of a node. The user may lack permissions for other checks.
 		HealthCheck: opensearchtransport.NoOpHealthCheck, MaxRetryClusterHealth: -1, NodeStatsInterval: -1,
 	})
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Sink) connect(ctx context.Context, secret map[string][]byte) (*connecti
 	return c, nil
 }
 
-// checkServer requires that the info endpoint answers.
+// checkServer requires that the info endpoint responds.
 func (c *connection) checkServer(ctx context.Context, s *Sink) error {
 	var info struct {
 		ClusterUUID string `json:"cluster_uuid"`
@@ -166,7 +166,7 @@ func (c *connection) checkServer(ctx context.Context, s *Sink) error {
 		return fmt.Errorf("connecting to %s: %w", s.Name(), err)
 	}
 	if info.Version.Number == "" {
-		return fmt.Errorf("connecting to %s: the server is no OpenSearch, because its answer has no version: check spec.backendStore.openSearch.addresses of the registry", s.Name())
+		return fmt.Errorf("connecting to %s: the server is not OpenSearch, because its response has no version: check spec.backendStore.openSearch.addresses of the registry", s.Name())
 	}
 	if info.ClusterUUID == unformedUUID {
 		return fmt.Errorf("connecting to %s: its nodes have not formed a cluster yet", s.Name())
@@ -181,13 +181,13 @@ func (c *connection) close() {
 	c.transport.CloseIdleConnections()
 }
 
-// connectError is an error before a request was sent. It says nothing about the content of the request.
+// connectError is an error that occurred before the request was sent. It does not depend on the request.
 type connectError struct{ error }
 
 func (e *connectError) Unwrap() error { return e.error }
 
-// request sends a request with the connection of the sink. result is decoded from the response
-// unless it is nil.
+// request sends a request through the sink's connection. It decodes the response into result, unless result is
+// nil.
 func (s *Sink) request(ctx context.Context, method, path string, body []byte, result any) error {
 	c, err := s.connections.get(ctx)
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *Sink) request(ctx context.Context, method, path string, body []byte, re
 	return nil
 }
 
-// contentTypes are the types of bodies by whether the body is a bulk request.
+// contentTypes has the content type of ordinary requests and, for true, of bulk requests.
 var contentTypes = map[bool]string{false: "application/json", true: "application/x-ndjson"}
 
 func (c *connection) do(ctx context.Context, method, path string, body []byte, result any) error {

@@ -14,8 +14,8 @@ import (
 
 const (
 	indexPrefix = "kubernetes-"
-	// separator separates the parts of document IDs and routing values. Names of clusters, groups,
-	// versions and kinds do not contain it.
+	// separator separates the parts of document IDs and routing values. Clusters, groups, versions and kinds
+	// do not contain it.
 	separator = "_"
 )
 
@@ -43,23 +43,21 @@ const indexBody = `{
 // indexOf returns the index of a kind.
 func indexOf(kind schema.GroupVersionKind) string { return indexPrefix + strings.ToLower(kind.Kind) }
 
-// documentID returns the ID of the document of an object.
+// documentID returns the ID of an object's document.
 func documentID(id feed.ID) string { return id.Cluster + separator + string(id.UID) }
 
-// parseDocumentID returns the object of a document. It returns false if this package did not choose
-// the ID.
+// parseDocumentID returns the cluster and UID of a document, or false if another program wrote it.
 func parseDocumentID(text string) (cluster, uid string, ok bool) {
 	return strings.Cut(text, separator)
 }
 
-// routing returns the routing value of the documents of a source.
+// routing returns the routing value for the documents of a source.
 func routing(owner string, source objectcache.Source) string {
 	apiVersion, kind := source.Kind.ToAPIVersionAndKind()
 	return strings.Join([]string{owner, source.Cluster, apiVersion, kind}, separator)
 }
 
-// parseRouting returns the source of a routing value. It returns false if the value is not one of the
-// owner.
+// parseRouting returns the source of a routing value, or false if the value belongs to another owner.
 func parseRouting(owner, text string) (objectcache.Source, bool) {
 	parts := strings.Split(text, separator)
 	if len(parts) != 4 || parts[0] != owner || parts[1] == "" || parts[3] == "" {
@@ -85,8 +83,8 @@ type cachedObject struct {
 	Status json.RawMessage `json:"status"`
 }
 
-// document is the stored form of an object: spec and status are JSON texts, so that their fields need
-// no mapping.
+// document is the stored form of an object. Spec and status are strings with JSON, so that their fields need no
+// mapping.
 type document struct {
 	cachedObject
 	Spec   string `json:"spec"`
@@ -96,7 +94,7 @@ type document struct {
 // encoder encodes documents. It reuses its buffer.
 type encoder struct{ buffer []byte }
 
-// encode returns the document of an object.
+// encode returns the document for an object.
 func (e *encoder) encode(object *objectcache.Object) ([]byte, error) {
 	text, err := object.AppendJSON(e.buffer[:0])
 	e.buffer = text
@@ -115,7 +113,7 @@ func (e *encoder) encode(object *objectcache.Object) ([]byte, error) {
 	return json.Marshal(&d)
 }
 
-// textOf returns JSON as a text, and "null" for an absent value.
+// textOf returns JSON as a string, or "null" if there is none.
 func textOf(value json.RawMessage) string {
 	if len(value) == 0 {
 		return "null"

@@ -6,23 +6,23 @@ import (
 	"net/http"
 )
 
-// Types of errors of OpenSearch.
+// Error types of OpenSearch.
 const (
 	typeIndexNotFound = "index_not_found_exception"
 	typeIndexExists   = "resource_already_exists_exception"
 	typeClusterBlock  = "cluster_block_exception"
 )
 
-// maxReasonBytes limits the text of an error, which can contain a document.
+// maxReasonBytes limits the length of an error's reason, which can contain a document.
 const maxReasonBytes = 300
 
-// errorCause is the cause of an error, as OpenSearch returns it.
+// errorCause is the cause of an error in a response of OpenSearch.
 type errorCause struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
 }
 
-// UnmarshalJSON also accepts a text, which some errors and proxies return.
+// UnmarshalJSON also accepts a string, which proxies and some errors contain.
 func (e *errorCause) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &e.Reason)
@@ -38,7 +38,7 @@ type responseError struct {
 	secret string
 }
 
-// newResponseError returns the error of a response.
+// newResponseError returns the error in a response.
 func (c *connection) newResponseError(status int, content []byte) *responseError {
 	var body struct {
 		Error errorCause `json:"error"`
@@ -61,7 +61,7 @@ func (e *responseError) Error() string {
 	return text
 }
 
-// remedy returns what a user can do, or "".
+// remedy returns what a user can do, or "" if that is unknown.
 func (e *responseError) remedy() string {
 	switch {
 	case e.isBlocked():
@@ -69,9 +69,9 @@ func (e *responseError) remedy() string {
 	case e.status == http.StatusUnauthorized:
 		return fmt.Sprintf("check the keys username and password of Secret %s", e.secret)
 	case e.status == http.StatusForbidden:
-		return fmt.Sprintf("give the user of Secret %s the rights to create, write and search the indexes kubernetes-*", e.secret)
+		return fmt.Sprintf("give the user of Secret %s the permissions to create, write and search the indexes kubernetes-*", e.secret)
 	case e.status == http.StatusTooManyRequests:
-		return "OpenSearch has too much load or too little memory"
+		return "OpenSearch is overloaded or has too little memory"
 	default:
 		return ""
 	}
@@ -87,7 +87,7 @@ func (e *responseError) isIndexMissing() bool {
 	return e.status == http.StatusNotFound && e.cause.Type == typeIndexNotFound
 }
 
-// isOverload reports whether the same request can succeed after a short delay.
+// isOverload reports whether the same request can succeed after a backoff.
 func (e *responseError) isOverload() bool {
 	switch e.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -97,7 +97,7 @@ func (e *responseError) isOverload() bool {
 	}
 }
 
-// isPermanent reports whether the same request for one document never succeeds.
+// isPermanent reports whether the same request for one document can never succeed.
 func (e *responseError) isPermanent() bool {
 	return e.status == http.StatusBadRequest || e.status == http.StatusRequestEntityTooLarge
 }

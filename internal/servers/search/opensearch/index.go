@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// indexCheckEvery is the time for which an index that existed is not looked up before a write.
+// indexCheckEvery is the time for which an existing index is not looked up again.
 const indexCheckEvery = 10 * time.Second
 
 // ensureIndex creates an index unless it exists.
@@ -50,7 +50,7 @@ func (s *Sink) findIndex(ctx context.Context, index string) (bool, error) {
 	return uuid != "", nil
 }
 
-// indexUUID returns the UUID of an index, or of the index behind an alias. It returns "" if there is none.
+// indexUUID returns the UUID of an index, or of the index behind an alias, or "" if there is none.
 func (s *Sink) indexUUID(ctx context.Context, name string) (string, error) {
 	var settings map[string]struct {
 		Settings map[string]any `json:"settings"`
@@ -72,8 +72,8 @@ func (s *Sink) indexUUID(ctx context.Context, name string) (string, error) {
 	return "", nil
 }
 
-// recordIndex records the UUID of an index, "" for one that does not exist. If the index was
-// replaced or deleted, all its documents are lost, and the feed is notified.
+// recordIndex records the UUID of an index, which is "" if the index does not exist. If the index was replaced
+// or deleted, it notifies the feed, because all documents are lost.
 func (s *Sink) recordIndex(index, uuid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Sink) recordIndex(index, uuid string) {
 	}
 }
 
-// checkIndexes looks for indexes that were replaced or deleted.
+// checkIndexes detects indexes that were replaced or deleted.
 func (s *Sink) checkIndexes(ctx context.Context) error {
 	s.mu.Lock()
 	known := make([]string, 0, len(s.indexes))
@@ -105,7 +105,7 @@ func (s *Sink) checkIndexes(ctx context.Context) error {
 		return err
 	}
 	for _, index := range known {
-		// A list of all indexes would not have the names of aliases.
+		// A list of all indexes would lack the names of aliases.
 		uuid, err := s.indexUUID(ctx, index)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (s *Sink) checkIndexes(ctx context.Context) error {
 	return nil
 }
 
-// forgetIndexes drops what is known of all indexes, because another OpenSearch cluster answers.
+// forgetIndexes forgets all indexes, because another OpenSearch cluster responds.
 func (s *Sink) forgetIndexes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Sink) forgetIndexes() {
 	s.notify()
 }
 
-// expireIndex makes the next use of an index look it up.
+// expireIndex makes the next use of an index look it up again.
 func (s *Sink) expireIndex(index string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *Sink) expireIndex(index string) {
 	}
 }
 
-// updateIndex calls update with the state of an index, if the index is known.
+// updateIndex calls update with the state of an index, if it has been observed.
 func (s *Sink) updateIndex(index string, update func(*indexState)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

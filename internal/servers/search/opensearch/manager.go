@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Manager runs one sink with its feed for each distinct back end.
+// Manager runs a sink and a feed for each distinct back end.
 type Manager struct {
 	cache   *objectcache.Cache
 	options Options
@@ -24,10 +24,10 @@ type Manager struct {
 	mu       sync.Mutex
 	runs     map[string]*backendRun
 	selected map[string]Backend
-	// ended has the channel that is closed at the end of the last run of each back end, so that a back
-	// end that is selected again does not write at the same time as its former run.
+	// ended has, for each back end, the channel that is closed when its last run has ended. A back end that is
+	// selected again waits for it, so that two runs never write concurrently.
 	ended map[string]chan struct{}
-	// start starts a run. It is nil before Run and after its end.
+	// start starts a run. It is nil unless Run is active.
 	start func(key string, run *backendRun)
 }
 
@@ -41,16 +41,16 @@ type backendRun struct {
 // State is the state of one back end.
 type State struct {
 	Backend Backend
-	// Feed is how far the objects are written, with the reason if OpenSearch does not accept them.
+	// Feed is the state of the feed, with the error if OpenSearch does not accept objects.
 	Feed feed.State
-	// Rejected is the number of objects that OpenSearch rejects for their content or size.
-	// RejectedExample names one of them with the reason.
+	// Rejected is the number of objects that OpenSearch rejects for their content or size. RejectedExample
+	// identifies one of them, with the reason.
 	Rejected        int
 	RejectedExample string
 }
 
-// Problem returns what is wrong with the objects of a cluster in the back end, for the status of a
-// registry. It is "" if nothing is wrong.
+// Problem returns what is wrong with a cluster's objects in the back end, or "", for the status of a
+// ResourceRegistry.
 func (s State) Problem(cluster string) string {
 	switch err := s.Feed.Clusters[cluster].Err; {
 	case err != nil:
@@ -67,19 +67,19 @@ func NewManager(cache *objectcache.Cache, options Options, limits Limits) *Manag
 	return &Manager{cache: cache, options: options, limits: limits, runs: map[string]*backendRun{}, ended: map[string]chan struct{}{}}
 }
 
-// Run runs the back ends until ctx ends. It returns after all of them ended.
+// Run runs the back ends until ctx ends. It returns after all of them have ended.
 func (m *Manager) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	m.mu.Lock()
 	m.start = func(key string, run *backendRun) {
 		runContext, stop := context.WithCancel(ctx)
-		former, ended := m.ended[key], make(chan struct{})
+		previous, ended := m.ended[key], make(chan struct{})
 		run.stop, m.ended[key] = stop, ended
 		running.Go(func() {
 			defer close(ended)
-			if former != nil {
-				<-former
+			if previous != nil {
+				<-previous
 			}
 			run.run(runContext)
 		})
@@ -103,9 +103,9 @@ func (r *backendRun) run(ctx context.Context) {
 	r.sink.connections.close()
 }
 
-// Select sets the back end of each member cluster that has one. selected must be complete: the
-// objects of a cluster that is missing are removed from its former back end if that is still used
-// by another cluster. A back end that no cluster uses any more is left as it is.
+// Select sets the back end of each member cluster that has one. If a cluster is missing in selected, its objects
+// are removed from its previous back end, unless no other cluster uses that back end: then the back end stays
+// unchanged.
 func (m *Manager) Select(selected map[string]Backend) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,8 +146,7 @@ func (m *Manager) newRun(key string, backend Backend, clusters sets.Set[string])
 	return &backendRun{sink: sink, feed: feed.New(m.cache, sink, m.limits.Feed)}
 }
 
-// isStoredByOther reports whether another sink stores the objects of a cluster in the same OpenSearch
-// cluster.
+// isStoredByOther reports whether another sink stores a cluster's objects in the same OpenSearch cluster.
 func (m *Manager) isStoredByOther(key, cluster, uuid string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +171,7 @@ func (m *Manager) States() []State {
 	return states
 }
 
-// StateOf returns the state of the back end of a member cluster, and false if it has none.
+// StateOf returns the state of a member cluster's back end, or false if it has none.
 func (m *Manager) StateOf(cluster string) (State, bool) {
 	m.mu.Lock()
 	backend, selected := m.selected[cluster]

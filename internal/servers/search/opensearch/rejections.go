@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// maxRejections limits the number of rejected documents that are remembered.
+// maxRejections is the maximum number of rejections in memory.
 const maxRejections = 1000
 
-// rejections are the documents that OpenSearch rejected for their content or their size, and the objects
-// that cannot be encoded. They are sent
-// again with the next comparison only. It is safe for concurrent use.
+// rejections holds the documents that OpenSearch rejected for their content or size, and the objects that cannot
+// be encoded. They are only sent again if they change or when the feed compares. It is safe for concurrent use.
 type rejections struct {
-	mu      sync.Mutex
+	mu sync.Mutex
+	// reasons has the reasons by document ID.
 	reasons map[string]string
 	// omitted is the number of rejections beyond the limit.
 	omitted int
@@ -47,9 +47,7 @@ func (r *rejections) remove(item *bulkItem) {
 	}
 }
 
-// Rejections returns the number of objects that OpenSearch rejected for their content or size, and the
-// first of their reasons in alphabetical order. They are sent again when they change or when the
-// feed compares.
+// Rejections returns the number of rejected objects, and the alphabetically first reason.
 func (s *Sink) Rejections() (count int, example string) {
 	r := &s.rejections
 	r.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// scrollTime is the time for which OpenSearch keeps a scan between two pages.
+// scrollTime is the time for which OpenSearch keeps a scan open between two pages.
 const scrollTime = "5m"
 
 // hit is one document of a scan.
@@ -49,9 +49,9 @@ type page struct {
 	} `json:"hits"`
 }
 
-// Stored calls yield for each document of a source. A document that did not replace that of an existing
-// installation yet has an empty resourceVersion, so that the feed stores it again. Other documents of
-// existing installations are left as they are, because nothing proves who wrote them.
+// Stored implements feed.Sink. If a document has not replaced the existing installation's document yet, its
+// resourceVersion is empty, so that the feed stores it again. Stored omits other documents of existing
+// installations, because their owner is unknown.
 func (s *Sink) Stored(ctx context.Context, source objectcache.Source, yield func(id feed.ID, resourceVersion string) error) error {
 	index, key := indexOf(source.Kind), routing(s.options.Owner, source)
 	exists, err := s.prepareScan(ctx, index)
@@ -86,8 +86,8 @@ func (s *Sink) Stored(ctx context.Context, source objectcache.Source, yield func
 	return nil
 }
 
-// prepareScan makes all documents of an index visible, and finds the documents of an existing
-// installation once. It reports whether the index exists.
+// prepareScan makes all documents of an index visible, and searches once for an existing installation's
+// documents. It reports whether the index exists.
 func (s *Sink) prepareScan(ctx context.Context, index string) (exists bool, err error) {
 	if exists, err := s.findIndex(ctx, index); err != nil || !exists {
 		return false, err
@@ -109,7 +109,7 @@ func (s *Sink) prepareScan(ctx context.Context, index string) (exists bool, err 
 	return true, err
 }
 
-// Sources returns the sources whose documents this owner stored.
+// Sources implements feed.Sink: it returns the sources whose documents this owner wrote.
 func (s *Sink) Sources(ctx context.Context) ([]objectcache.Source, error) {
 	indexes, err := s.listIndexes(ctx)
 	if err != nil {
@@ -137,8 +137,7 @@ func (s *Sink) Sources(ctx context.Context) ([]objectcache.Source, error) {
 	return found.UnsortedList(), nil
 }
 
-// listIndexes returns the indexes with the mapping of this package. Others can have a name with the
-// same prefix.
+// listIndexes returns the indexes with the mapping of this package. Other indexes can have the same prefix.
 func (s *Sink) listIndexes(ctx context.Context) ([]string, error) {
 	var mappings map[string]struct {
 		Mappings struct {
@@ -160,7 +159,7 @@ func (s *Sink) listIndexes(ctx context.Context) ([]string, error) {
 	return indexes, nil
 }
 
-// scanOthers reads the documents that belong to no known source. It records those of an existing
+// scanOthers reads the documents that do not belong to an observed source. It records the documents of an existing
 // installation, and returns the routing values of the others.
 func (s *Sink) scanOthers(ctx context.Context, index string) (sets.Set[string], error) {
 	var known []string
@@ -209,7 +208,7 @@ func (s *Sink) scan(ctx context.Context, index string, query map[string]any, fie
 	defer func() { s.endScan(ctx, p.ScrollID) }()
 	for read := 0; ; {
 		if p.TimedOut || p.Shards.Failed > 0 {
-			return fmt.Errorf("scanning index %s of %s: the answer is incomplete, %d shards failed", index, s.Name(), p.Shards.Failed)
+			return fmt.Errorf("scanning index %s of %s: the response is incomplete, %d shards failed", index, s.Name(), p.Shards.Failed)
 		}
 		for i := range p.Hits.Hits {
 			if err := yield(&p.Hits.Hits[i]); err != nil {
@@ -221,7 +220,7 @@ func (s *Sink) scan(ctx context.Context, index string, query map[string]any, fie
 		case read >= p.Hits.Total.Value:
 			return nil
 		case len(p.Hits.Hits) == 0:
-			// For example, a page was lost with a connection.
+			// A page can be lost with its connection.
 			return fmt.Errorf("scanning index %s of %s: read %d of %d documents", index, s.Name(), read, p.Hits.Total.Value)
 		}
 		if p, err = s.nextPage(ctx, p.ScrollID); err != nil {
@@ -242,7 +241,7 @@ func (s *Sink) nextPage(ctx context.Context, scrollID string) (page, error) {
 	return next, err
 }
 
-// endScan frees the memory of a scan in OpenSearch. After an error, OpenSearch frees it later.
+// endScan makes OpenSearch free the memory of a scan. After an error, OpenSearch frees it when scrollTime ends.
 func (s *Sink) endScan(ctx context.Context, scrollID string) {
 	body, err := json.Marshal(map[string][]string{"scroll_id": {scrollID}})
 	if err == nil && scrollID != "" && ctx.Err() == nil {
