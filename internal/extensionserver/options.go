@@ -68,6 +68,9 @@ func (o *Options) UseEtcd(flags []string) error {
 	return nil
 }
 
+// Common returns the options, for types that embed them.
+func (o *Options) Common() *Options { return o }
+
 // AddFlags adds the flags of the API server library, and the limits for requests to the Karmada API
 // server.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"karmada.io/karmada/internal/programs/extension"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
@@ -32,7 +30,7 @@ func TestFlagsMatchUpstream(t *testing.T) {
 		}
 	}
 	allFlags, programFlags := command.New(programs.Program(New)).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError)
-	newOptions(gates.New()).AddFlags(programFlags)
+	newProgram(gates.New()).AddFlags(programFlags)
 	got := map[string]string{}
 	allFlags.VisitAll(func(f *pflag.Flag) {
 		_, listed := want[f.Name]
@@ -47,7 +45,7 @@ func TestFlagsMatchUpstream(t *testing.T) {
 
 func TestValidateAppliesFeatureGates(t *testing.T) {
 	set := gates.New()
-	o, flags := newOptions(set), pflag.NewFlagSet("", pflag.ContinueOnError)
+	o, flags := newProgram(set), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.AddFlags(flags)
 	if err := flags.Parse([]string{"--etcd-servers=x", "--feature-gates=CustomizedClusterResourceModeling=false,LoggingAlphaOptions=true"}); err != nil {
 		t.Fatal(err)
@@ -72,19 +70,19 @@ func TestClientRateLimitIsOptional(t *testing.T) {
 		"with neither given": {args: []string{"--secure-port=1"}, want: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, flags := newOptions(gates.New()), pflag.NewFlagSet("", pflag.ContinueOnError)
+			o, flags := newProgram(gates.New()), pflag.NewFlagSet("", pflag.ContinueOnError)
 			o.AddFlags(flags)
 			if err := flags.Parse(append(test.args, "--kubeconfig="+kubeconfig)); err != nil {
 				t.Fatal(err)
 			}
-			if err := extension.Connect(&o.server.Options, o.flags, programs.AggregatedAPIServer); err != nil {
+			if err := o.Connect(); err != nil {
 				t.Fatal(err)
 			}
-			if o.server.KubeAPIQPS != test.want {
-				t.Errorf("the limit is %v, want %v", o.server.KubeAPIQPS, test.want)
+			if o.Server.KubeAPIQPS != test.want {
+				t.Errorf("the limit is %v, want %v", o.Server.KubeAPIQPS, test.want)
 			}
-			if o.server.Karmada.Host != "https://127.0.0.1:1" {
-				t.Errorf("authentication uses %s, not the server of --kubeconfig", o.server.Karmada.Host)
+			if o.Server.Karmada.Host != "https://127.0.0.1:1" {
+				t.Errorf("authentication uses %s, not the server of --kubeconfig", o.Server.Karmada.Host)
 			}
 		})
 	}

@@ -1,12 +1,10 @@
-// Package extension contains what the programs of aggregated API servers share: how they connect to a
-// control plane, and when they end.
+// Package extension runs aggregated API servers: as separate programs, and in the process of a control plane.
 package extension
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,19 +17,19 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 )
 
-// Connect sets the client configuration for the Karmada API server. The rate of requests is limited
-// only if a flag sets a limit, because API servers protect themselves. set has the parsed flags.
-func Connect(options *extensionserver.Options, set *pflag.FlagSet, program string) error {
-	connection := flags.Connection{}
+// Connect sets the client configuration for the Karmada API server. The rate of requests is limited only if a
+// flag sets a limit, because API servers protect themselves.
+func (p *Program[S]) Connect() error {
+	options, connection := p.Server.Common(), flags.Connection{}
 	if core := options.Server.CoreAPI; core != nil {
 		connection.Kubeconfig = core.CoreAPIKubeconfigPath
 	}
-	karmada, err := connection.Config(program)
+	karmada, err := connection.Config(p.name)
 	if err != nil {
 		return fmt.Errorf("loading the client configuration of the kube-apiserver: %w", err)
 	}
 	options.Karmada = karmada
-	if len(flags.GivenFlags(set, "kube-api-qps", "kube-api-burst")) == 0 {
+	if len(flags.GivenFlags(p.flags, "kube-api-qps", "kube-api-burst")) == 0 {
 		options.KubeAPIQPS = -1
 	}
 	return nil
@@ -47,9 +45,9 @@ func UseControlPlane(options *extensionserver.Options, control programs.ControlP
 	return options.UseEtcd(control.EtcdFlags)
 }
 
-// Run runs a server until ctx ends, or until the storage of the control plane is replaced. Then the
-// program must restart, because the storage cache of the server cannot be reset.
-func Run(ctx context.Context, karmada *rest.Config, server func(context.Context) error) error {
+// runWithStorage runs a server until ctx ends, or until the storage of the control plane is replaced. Then the
+// program must restart, because the server's storage cache cannot be reset.
+func runWithStorage(ctx context.Context, karmada *rest.Config, server func(context.Context) error) error {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("registering types: %w", err)

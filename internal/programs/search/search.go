@@ -1,29 +1,23 @@
-// Package search answers "how does karmada-search run?": it caches objects of all member clusters,
-// finds them, and serves them as one cluster through the global proxy.
+// Package search runs the server that caches, searches and proxies the objects of all member clusters, as the
+// program karmada-search or in the process of a control plane.
 //
-// The program runs the same server as `karmada up`, but flags configure it. Replicas need no
-// leader election: each of them has its own cache.
+// Each replica of the program has its own cache. A Lease elects the replica that writes statuses and to OpenSearch.
 package search
 
 import (
 	"context"
-	"errors"
-	"net"
 	"time"
-
-	"karmada.io/karmada/internal/programs/extension"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers the metrics of requests to the control plane
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/extension"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/search"
@@ -37,94 +31,48 @@ func New(*gates.Set) programs.Component {
 		Name: programs.Search, Help: "searches the objects of all member clusters and serves them as one cluster",
 		Options:    inProcess,
 		Server:     &programs.Server{New: inProcess.newServer, APIServices: []string{search.APIServiceName}, IsOptional: true},
-		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return newOptions(set) }, OwnGates: true,
+		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return newProgram(set) }, OwnGates: true,
 	}
 }
 
-// options are the parsed flags of the program.
-type options struct {
-	server *search.Options
-	flags  *pflag.FlagSet
-	// initErr is the error of search.NewOptions.
-	initErr error
+func newProgram(set *gates.Set) *extension.Program[*search.Options] {
+	options, err := search.NewOptions()
+	if err == nil {
+		options.Gates = set
+	}
+	return extension.NewProgram(programs.Search, options, err, start)
 }
 
-func newOptions(set *gates.Set) *options {
-	server, err := search.NewOptions()
-	if err != nil {
-		return &options{initErr: err}
-	}
-	server.Gates = set
-	server.Server.SecureServing.BindAddress = net.ParseIP(podenvironment.DefaultListenAddress(net.IPv4zero.String()))
-	return &options{server: server}
-}
-
-// AddFlags implements command.Options.
-func (o *options) AddFlags(set *pflag.FlagSet) {
-	if o.initErr == nil {
-		o.flags = set
-		o.server.AddFlags(set)
-	}
-}
-
-// Validate implements command.Options. If the flags are valid, it applies --feature-gates.
-func (o *options) Validate() error {
-	if o.initErr != nil {
-		return o.initErr
-	}
-	if errs := o.server.Validate(); len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	return o.server.Complete()
-}
-
-// gcPercent is the default of GOGC. The cached objects are most of the heap. The default of Go, 100,
-// would double it: 100 000 Pods of 3 KiB need 331 MiB with it while the index is built, and 240 MiB with
-// 40.
+// gcPercent is the default of GOGC. Go's default of 100 would double the heap, which consists mostly of cached
+// objects: while the index is built, 100 000 Pods of 3 KiB need 331 MiB with it, and 240 MiB with 40.
 const gcPercent = 40
 
-// Run implements command.Options.
-func (o *options) Run(ctx context.Context) error {
+// start creates the server of the program.
+func start(ctx context.Context, options *search.Options, set *pflag.FlagSet) (run func(context.Context) error, err error) {
 	ctrllog.SetLogger(klog.Background())
 	command.LowerGCTarget(gcPercent)
-	if err := command.RegisterBuildInfo(legacyregistry.Registerer()); err != nil {
-		return err
+	options.Settings = withOptionalThrottle(options.Settings, set)
+	options.Registerer = legacyregistry.Registerer()
+	if options.Lock, err = newLock(options.Karmada); err != nil {
+		return nil, err
 	}
-	if err := o.configureClients(); err != nil {
-		return err
-	}
-	o.server.Registerer = legacyregistry.Registerer()
-	var err error
-	if o.server.Lock, err = newLock(o.server.Karmada); err != nil {
-		return err
-	}
-	server, err := search.New(ctx, o.server)
+	server, err := search.New(ctx, options)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return extension.Run(ctx, o.server.Karmada, server.Run)
+	return server.Run, nil
 }
 
-// newLock returns the Lease of the replicas. Each replica serves requests, but only one writes statuses
-// and to OpenSearch.
+// newLock returns the Lease of the replicas. All replicas serve requests, but only one writes statuses and to
+// OpenSearch.
 func newLock(karmada *rest.Config) (resourcelock.Interface, error) {
 	config := rest.AddUserAgent(rest.CopyConfig(karmada), "leader-election")
-	// A request that hangs must not make the replica lose the Lease.
+	// The replica must not lose the Lease because a request hangs.
 	config.Timeout = lockTimeout
 	return programs.NewLease(config, flags.DefaultElection(programs.Search))
 }
 
 const lockTimeout = 5 * time.Second
-
-// configureClients sets the client configurations. The rate of requests is limited only if a flag sets a
-// limit.
-func (o *options) configureClients() error {
-	if err := extension.Connect(&o.server.Options, o.flags, programs.Search); err != nil {
-		return err
-	}
-	o.server.Settings = withOptionalThrottle(o.server.Settings, o.flags)
-	return nil
-}
 
 // withOptionalThrottle returns settings that limit the requests to members only if a flag sets a
 // limit.

@@ -15,6 +15,7 @@ import (
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/extension"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/search"
 )
@@ -31,7 +32,7 @@ func TestFlagsMatchUpstream(t *testing.T) {
 		}
 	}
 	allFlags, programFlags := command.New(programs.Program(New)).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError)
-	newOptions(gates.New()).AddFlags(programFlags)
+	newProgram(gates.New()).AddFlags(programFlags)
 	got := map[string]string{}
 	allFlags.VisitAll(func(f *pflag.Flag) {
 		_, listed := want[f.Name]
@@ -44,14 +45,14 @@ func TestFlagsMatchUpstream(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, args ...string) *options {
+func parse(t *testing.T, args ...string) (*extension.Program[*search.Options], *pflag.FlagSet) {
 	t.Helper()
-	o, flags := newOptions(gates.New()), pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.AddFlags(flags)
+	program, flags := newProgram(gates.New()), pflag.NewFlagSet("", pflag.ContinueOnError)
+	program.AddFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return o
+	return program, flags
 }
 
 func TestRateLimitsAreOptional(t *testing.T) {
@@ -67,30 +68,31 @@ func TestRateLimitsAreOptional(t *testing.T) {
 		"with the burst of members alone": {args: []string{"--cluster-api-burst=7"}, karmada: -1, members: member.Throttle{QPS: 40, Burst: 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := parse(t, append(test.args, "--kubeconfig="+kubeconfig)...)
-			if err := o.configureClients(); err != nil {
+			program, flags := parse(t, append(test.args, "--kubeconfig="+kubeconfig)...)
+			if err := program.Connect(); err != nil {
 				t.Fatal(err)
 			}
-			if o.server.KubeAPIQPS != test.karmada || o.server.MemberThrottle != test.members {
-				t.Errorf("the limits are %v and %+v, want %v and %+v", o.server.KubeAPIQPS, o.server.MemberThrottle, test.karmada, test.members)
+			qps, throttle := program.Server.KubeAPIQPS, withOptionalThrottle(program.Server.Settings, flags).MemberThrottle
+			if qps != test.karmada || throttle != test.members {
+				t.Errorf("the limits are %v and %+v, want %v and %+v", qps, throttle, test.karmada, test.members)
 			}
 		})
 	}
 }
 
 func TestFlagsReachTheServer(t *testing.T) {
-	o := parse(t, "--etcd-servers=x", "--kubeconfig=x", "--disable-search", "--disable-proxy", "--search-index=memory", "--authorize-callers=false",
+	program, _ := parse(t, "--etcd-servers=x", "--kubeconfig=x", "--disable-search", "--disable-proxy", "--search-index=memory", "--authorize-callers=false",
 		"--storage-initialization-timeout=5s", "--feature-gates=kube:LoggingAlphaOptions=true,kube:Failover=true")
-	if err := o.Validate(); err != nil {
+	if err := program.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	want := search.DefaultSettings()
 	want.DisableSearch, want.DisableProxy, want.Index, want.AuthorizeCallers = true, true, search.IndexMemory, false
-	if diff := cmp.Diff(want, o.server.Settings); diff != "" {
+	if diff := cmp.Diff(want, program.Server.Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
-	if o.server.StorageInitializationTimeout.Seconds() != 5 {
-		t.Errorf("the timeout is %s, want 5s", o.server.StorageInitializationTimeout)
+	if program.Server.StorageInitializationTimeout.Seconds() != 5 {
+		t.Errorf("the timeout is %s, want 5s", program.Server.StorageInitializationTimeout)
 	}
 }
 

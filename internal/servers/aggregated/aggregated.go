@@ -40,7 +40,7 @@ type Server struct {
 // listener. The listener and the connections to etcd stay open until Run ends. ctx ends only the
 // requests that New itself sends.
 func New(ctx context.Context, o *Options) (*Server, error) {
-	if err := o.ApplyFeatureGates(); err != nil {
+	if err := o.Complete(); err != nil {
 		return nil, err
 	}
 	config, karmada, err := o.NewConfig(ctx, o.api())

@@ -58,9 +58,9 @@ func (o *Options) validateFeatureGates() []error {
 	return errs
 }
 
-// ApplyFeatureGates sets the gates that the flag --feature-gates names. New also calls it. Gates
-// of the library are changed only if the flag names them, because the whole process shares them.
-func (o *Options) ApplyFeatureGates() error {
+// Complete sets the gates in --feature-gates. New also calls it. It changes gates of the library only if the flag
+// contains them, because the whole process shares them.
+func (o *Options) Complete() error {
 	karmada, library, _ := o.splitFeatureGates()
 	if o.Gates != nil && len(karmada) > 0 {
 		if err := o.Gates.SetFromMap(karmada); err != nil {

@@ -130,8 +130,8 @@ func TestFaults(t *testing.T) {
 		// wantState is a part of the error in the state. It is empty if the fault is overcome.
 		wantState string
 	}{
-		"a short overload is overcome": {faults: opensearchtest.Faults{Overloaded: 4}},
-		"pages that are lost are read again":      {faults: opensearchtest.Faults{LoseHits: 3}},
+		"a short overload is overcome":       {faults: opensearchtest.Faults{Overloaded: 4}},
+		"pages that are lost are read again": {faults: opensearchtest.Faults{LoseHits: 3}},
 		"a limit of the size of requests is overcome": {
 			faults: opensearchtest.Faults{MaxBody: 1000},
 		},
@@ -141,8 +141,8 @@ func TestFaults(t *testing.T) {
 		"a full disk is reported with a remedy": {
 			faults: opensearchtest.Faults{Full: true}, wantState: "free disk space",
 		},
-		"a server error is reported":  {faults: opensearchtest.Faults{Status: 500}, wantState: "injected by the test"},
-		"a proxy error is reported":   {faults: opensearchtest.Faults{Status: 502}, wantState: "status 502"},
+		"a server error is reported":       {faults: opensearchtest.Faults{Status: 500}, wantState: "injected by the test"},
+		"a proxy error is reported":        {faults: opensearchtest.Faults{Status: 502}, wantState: "status 502"},
 		"a missing permission is reported": {faults: opensearchtest.Faults{Status: 403}, wantState: "permissions to create, write and search the indexes"},
 		"a hanging server is reported": {
 			faults: opensearchtest.Faults{Hang: true}, wantState: "deadline exceeded",
