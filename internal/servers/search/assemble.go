@@ -88,7 +88,7 @@ func (a *assembly) addCache(ctx context.Context) (err error) {
 	return nil
 }
 
-// removeCluster closes the connections to a cluster that is gone.
+// removeCluster closes the connections to a deleted cluster.
 func (a *assembly) removeCluster(name string) {
 	a.callers.RemoveMember(name)
 }
@@ -156,7 +156,7 @@ func (a *assembly) addSearch(ctx context.Context) error {
 	return nil
 }
 
-// newSearcher returns the index of queries. An index on disk follows the cache.
+// newSearcher returns the searcher for queries. A feed keeps an index on disk equal to the cache.
 func (a *assembly) newSearcher(ctx context.Context) (index.Searcher, error) {
 	if a.options.Index == IndexMemory {
 		return index.NewMemory(a.cache), nil

@@ -18,10 +18,10 @@ import (
 
 // SearchHandler serves the resource "search".
 type SearchHandler interface {
-	// ServeCache answers with the cached objects of a native path, such as
+	// ServeCache returns the cached objects at the path of a Kubernetes API, such as
 	// /apis/apps/v1/deployments.
 	ServeCache(w http.ResponseWriter, req *http.Request, nativePath string, query url.Values, caller user.Info)
-	// ServeQuery answers with the objects that match the query in the URL of the request.
+	// ServeQuery returns the objects that match the query in the URL.
 	ServeQuery(w http.ResponseWriter, req *http.Request, caller user.Info)
 }
 
@@ -118,7 +118,7 @@ func (s *searchStorage) serve(w http.ResponseWriter, req *http.Request, c *conne
 	case searchv1alpha1.SearchQuery:
 		s.handler.ServeQuery(w, req, c.caller)
 	default:
-		w.WriteHeader(http.StatusOK) // existing clients expect an empty answer of the back end
+		w.WriteHeader(http.StatusOK) // existing clients expect an empty response
 	}
 }
 

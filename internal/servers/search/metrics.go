@@ -13,14 +13,14 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// maxSources is the number of pairs of cluster and kind that have labels of their own. The others are
-// counted together, so that the number of time series is bounded.
+// maxSources is the number of sources with labels of their own. The other sources share a time series, so that the
+// number of time series is bounded.
 const maxSources = 2000
 
-// otherLabel is the label value of the sources that are counted together.
+// otherLabel is the label value of the sources that share a time series.
 const otherLabel = "other"
 
-// reporter reports what the cache has. *objectcache.Cache implements it.
+// reporter reports the contents of the cache. *objectcache.Cache implements it.
 type reporter interface {
 	Report() []objectcache.SourceReport
 }
@@ -32,12 +32,12 @@ type openSearchState struct {
 	rejected int
 }
 
-// metrics are the metrics of the server. The values come from its parts when they are gathered.
+// metrics are the metrics of the server. They read their values when they are gathered.
 type metrics struct {
 	cache reporter
-	// indexState returns the state of the index on disk. nil means that there is none.
+	// indexState returns the state of the full-text index. It is nil if there is none.
 	indexState func() feed.State
-	// openSearch returns the states of the OpenSearch back ends. nil means that there are none.
+	// openSearch returns the states of the OpenSearch back ends. It is nil if there are none.
 	openSearch func() []openSearchState
 
 	registerer prometheus.Registerer
@@ -70,7 +70,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	err := registerer.Register(m)
 	var registered prometheus.AlreadyRegisteredError
 	if errors.As(err, &registered) {
-		// Another server of this process, for example in a test, has the metrics.
+		// Another server in this process, for example in a test, has registered its metrics.
 		m.registerer = nil
 		return m, nil
 	}

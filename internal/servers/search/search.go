@@ -1,11 +1,11 @@
-// Package search answers: how is search.karmada.io/v1alpha1 served? It is the API server of
-// ResourceRegistries behind the aggregation layer of the Karmada API server. It has its own storage
-// in etcd, keeps a cache of member objects, and serves searches in this cache and the global proxy.
+// Package search serves search.karmada.io/v1alpha1 behind the aggregation layer of the Karmada API server: it
+// stores ResourceRegistries in etcd, caches the objects that they select in members, and serves searches and the
+// global proxy.
 //
 // Invariants:
-//   - There is one cache of member objects, which search and proxy share.
+//   - Search and proxy share one cache of member objects.
 //   - A server can share a process with another API server, as package extensionserver describes.
-//   - Everything that the server starts ends before Run returns.
+//   - All goroutines of the server end before Run returns.
 package search
 
 import (
@@ -32,13 +32,13 @@ type Server struct {
 	*extensionserver.Server
 
 	parts *parts
-	// lifetime ends after the server served its last request.
+	// lifetime ends after the last request.
 	lifetime life
-	// streams ends when the server begins to stop. Then long-running requests end.
+	// streams ends when the server starts to stop, and ends long-running requests.
 	streams life
 }
 
-// life is a context that the server ends itself.
+// life is a context that only the server ends.
 type life struct {
 	ctx context.Context //nolint:containedctx // parts live as long as the server, not as long as the call of New
 	end context.CancelFunc
@@ -49,19 +49,18 @@ func newLife(ctx context.Context) life {
 	return life{ctx, end}
 }
 
-// sources are the data sources of the parts of a server.
+// sources are the data sources of a server.
 type sources struct {
 	options *Options
-	// karmada are the client configuration and a client of the Karmada API server.
+	// karmada is the client configuration for the Karmada API server, and karmadaClient a client.
 	karmada       *clientrest.Config
 	karmadaClient kubernetes.Interface
-	// registries is a client configuration for the registries of this server.
+	// registries is the client configuration for the ResourceRegistries of this server.
 	registries *clientrest.Config
 }
 
-// New returns a server with an open listener. The options must be valid and may contain an open
-// listener. The listener and the connections to etcd stay open until Run ends. ctx ends only the
-// requests that New itself sends.
+// New returns a server with an open listener. The options must be valid, and may contain an open listener. The
+// listener and the connections to etcd stay open until Run returns. ctx limits only the requests of New itself.
 func New(ctx context.Context, o *Options) (*Server, error) { return newServer(ctx, o, assemble) }
 
 func newServer(ctx context.Context, o *Options, assemble func(context.Context, sources) (*parts, error)) (_ *Server, err error) {
@@ -102,8 +101,8 @@ func (s *Server) release() {
 	}
 }
 
-// Run serves until the context ends. Then it completes requests in progress and releases all
-// resources. A server can run only once.
+// Run serves until ctx ends. Then it completes the current requests and releases all resources. It must be called
+// only once.
 func (s *Server) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, s.streams.end)
 	defer stop()
@@ -143,8 +142,8 @@ func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConf
 	return nil
 }
 
-// endWithServer returns a handler whose requests end when the server begins to stop. Otherwise a
-// watch would delay the end of the server.
+// endWithServer returns a handler whose requests end when the server starts to stop. Otherwise, a watch would delay
+// the shutdown.
 func (s *Server) endWithServer(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithCancel(req.Context())
@@ -155,8 +154,7 @@ func (s *Server) endWithServer(handler http.Handler) http.Handler {
 	})
 }
 
-// addReadyCheck adds a readyz check that fails until the caches are filled, or until the timeout
-// ends.
+// addReadyCheck adds a readyz check that fails until the caches are filled, or until the timeout.
 func (s *Server) addReadyCheck(o *Options) error {
 	if o.StorageInitializationTimeout == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/access/memberproxy"
 )
 
-// The kinds of the index that answers queries.
+// The indexes that queries can use.
 const (
 	// IndexDisk is a full-text index in files.
 	IndexDisk = "disk"
@@ -27,22 +27,21 @@ const (
 
 // Settings configure search and proxy. They are the same in every process that runs the server.
 type Settings struct {
-	// DisableSearch and DisableProxy leave out the resources "search" and "proxying".
+	// DisableSearch and DisableProxy omit the resources "search" and "proxying".
 	DisableSearch, DisableProxy bool
-	// Index is the kind of the index that answers queries: IndexDisk or IndexMemory.
+	// Index is the index that queries use: IndexDisk or IndexMemory.
 	Index string
-	// IndexDirectory is the directory of an index on disk, which is kept when the server ends. Empty
-	// means a temporary directory, which is removed when the server ends.
+	// IndexDirectory is the directory of an index on disk, which is used again after a restart. Empty means a
+	// temporary directory, which is deleted when the server ends.
 	IndexDirectory string
-	// AuthorizeCallers makes the rights of the caller in each cluster decide which objects the
-	// caller gets. Otherwise every caller who may use a resource of this API gets all objects.
+	// AuthorizeCallers shows a caller only objects that the caller may read in their cluster. Otherwise,
+	// every caller who may use a resource of this API gets all objects.
 	AuthorizeCallers bool
 	// Budgets limit the concurrent requests to members.
 	Budgets memberproxy.Budgets
 	// AgentAddresses configure to which addresses agents may make the server connect.
 	AgentAddresses agentaddress.Options
-	// MemberThrottle limits the requests of the cache to each member. The zero
-	// value means no limit.
+	// MemberThrottle limits the requests of the cache to each member. The zero value means no limit.
 	MemberThrottle member.Throttle
 }
 

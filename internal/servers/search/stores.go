@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// selectionDelay is the time in which changes of the back ends are collected.
+	// selectionDelay is the debounce time for changes of the back ends.
 	selectionDelay = time.Second
-	// ownerRetry is the delay before the identity of the control plane is read again.
+	// ownerRetry is the interval at which reading the identity of the control plane is retried.
 	ownerRetry = 5 * time.Second
 )
 
-// addStatus adds the writer of statuses of registries. One replica runs it.
+// addStatus adds the writer of ResourceRegistry statuses. One replica runs it.
 func (a *assembly) addStatus(context.Context) error {
 	scheme := runtime.NewScheme()
 	if err := searchv1alpha1.AddToScheme(scheme); err != nil {
@@ -44,7 +44,7 @@ func (a *assembly) addStatus(context.Context) error {
 	}
 	a.stores = &openSearchStores{cache: a.cache, karmada: a.karmadaClient, clusters: a.karmada.clusterNames}
 	a.leader.tasks = append(a.leader.tasks, func(ctx context.Context) {
-		// A writer belongs to one time as the leader, because another replica may write in between.
+		// Each term as the leader has a new writer, because another replica may have written in between.
 		registry.NewStatusWriter(registry.StatusOptions{Karmada: registries, Cache: a.cache, Problems: a.stores.problem}).Run(ctx)
 	})
 	return nil
@@ -60,7 +60,7 @@ func (a *assembly) addOpenSearch(context.Context) error {
 	return nil
 }
 
-// openSearchStores runs the OpenSearch back ends of the clusters while this replica is the leader.
+// openSearchStores runs the OpenSearch back ends while this replica is the leader.
 type openSearchStores struct {
 	cache    *objectcache.Cache
 	karmada  kubernetes.Interface
@@ -137,7 +137,7 @@ func (o *openSearchStores) awaitOwner(ctx context.Context) (owner string, err er
 	err = wait.PollUntilContextCancel(ctx, ownerRetry, true, func(ctx context.Context) (bool, error) {
 		namespace, err := o.karmada.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Reading the identity of the control plane, is retried", "namespace", metav1.NamespaceSystem)
+			klog.FromContext(ctx).Error(err, "Reading the identity of the control plane; retrying", "namespace", metav1.NamespaceSystem)
 			return false, nil
 		}
 		owner = string(namespace.UID)
@@ -158,7 +158,7 @@ func (o *openSearchStores) readSecret(ctx context.Context, namespace, name strin
 	return secret.Data, nil
 }
 
-// problem returns what is wrong with the objects of a cluster in its back end, or "".
+// problem returns what is wrong with a cluster's objects in its back end, or "".
 func (o *openSearchStores) problem(cluster string) string {
 	manager := o.manager.Load()
 	if manager == nil {

@@ -50,8 +50,8 @@ type Options struct {
 
 // FullText is a bleve index of the words of all objects. It is a Searcher and a feed.Sink.
 //
-// A search uses the index for the sources whose objects the feed has stored, see SetProgress, and reads
-// the other sources from the cache. A search finds a change after the feed has stored it.
+// A search uses the index for the sources that are equal to the cache, see SetProgress, and reads the other
+// sources from the cache. A search may miss a change of the last seconds.
 type FullText struct {
 	options  Options
 	index    bleve.Index

@@ -61,7 +61,7 @@ func TestCandidates(t *testing.T) {
 			"m10/blog/web/Deployment", "m10/blog/web/Pod", "m10/shop/web/Deployment", "m10/shop/web/Pod",
 		}},
 		"the search stops when the caller has enough": {query: `nginx`, limit: 2, want: []string{"m1/blog/web/Deployment", "m1/blog/web/Pod"}},
-		"the search begins after a position": {
+		"the search starts after a position": {
 			query: `nginx cluster=m1`, want: []string{"m1/blog/web/Pod", "m1/shop/web/Deployment", "m1/shop/web/Pod"},
 			after: Cursor{Cluster: "m1", Namespace: "blog", Name: "web", Kind: objectcachetest.Deployments.GroupVersionKind},
 		},
@@ -163,7 +163,7 @@ func TestPatternsWithManyWildcardsNeedLittleTime(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			// The former way, a regular expression, took minutes or failed.
+			// A regular expression would need minutes or fail.
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			if got := verified(ctx, t, fullText, test.query, Cursor{}, 100); len(got) != test.want {

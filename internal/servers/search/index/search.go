@@ -81,39 +81,17 @@ func (f *FullText) split(sources Sources) (indexed, others Sources) {
 	return indexed, others
 }
 
-// indexed yields the objects of sources whose documents match, in order. It searches one cluster first,
-// and more clusters at once while there are few hits, because bleve visits all hits before it returns a page.
+// indexed yields the objects of sources whose documents match, in order. It searches one cluster first, and
+// more clusters at once while there are few hits, because bleve visits all hits before it returns a page.
 func (f *FullText) indexed(ctx context.Context, sources Sources, narrowed query.Query, after Cursor, yield func(*objectcache.Object) bool) error {
 	clusters := slices.Collect(sources.byCluster(after))
 	for count := 1; len(clusters) > 0; {
 		count = min(count, len(clusters))
-		group := slices.Concat(clusters[:count]...)
-		clusters = clusters[count:]
-		bySource := map[Cursor]*objectcache.ClusterObjects{}
-		terms := make([]string, 0, len(group))
-		for _, objects := range group {
-			source := objects.Source()
-			bySource[Cursor{Cluster: source.Cluster, Kind: source.Kind}] = objects
-			terms = append(terms, sourceTerm(source))
-		}
-		restricted := bleve.NewConjunctionQuery(termsQuery(sourceField, terms...), narrowed)
-		last := after.key()
-		total, more, err := f.eachHit(ctx, hits{query: restricted, sort: []string{keyField}, after: []string{last}, pageSize: firstPageSize},
-			func(hit *search.DocumentMatch) bool {
-				key := hit.Sort[0]
-				position, ok := parseKey(key)
-				objects := bySource[Cursor{Cluster: position.Cluster, Kind: position.Kind}]
-				// An object that was just recreated has two documents.
-				if !ok || objects == nil || key == last {
-					return true
-				}
-				last = key
-				object := objects.Get(position.Namespace, position.Name)
-				return object == nil || yield(object)
-			})
+		total, more, err := f.searchSources(ctx, slices.Concat(clusters[:count]...), narrowed, after, yield)
 		if err != nil || !more {
 			return err
 		}
+		clusters = clusters[count:]
 		if count *= 4; total > firstPageSize {
 			count = 1
 		}
@@ -121,11 +99,40 @@ func (f *FullText) indexed(ctx context.Context, sources Sources, narrowed query.
 	return nil
 }
 
+// searchSources yields the objects of sources whose documents match, in order, with a single query.
+func (f *FullText) searchSources(
+	ctx context.Context, sources Sources, narrowed query.Query, after Cursor, yield func(*objectcache.Object) bool,
+) (total uint64, more bool, err error) {
+	bySource := map[Cursor]*objectcache.ClusterObjects{}
+	terms := make([]string, 0, len(sources))
+	for _, objects := range sources {
+		source := objects.Source()
+		bySource[Cursor{Cluster: source.Cluster, Kind: source.Kind}] = objects
+		terms = append(terms, sourceTerm(source))
+	}
+	last := after.key()
+	return f.eachHit(ctx, hits{
+		query: bleve.NewConjunctionQuery(termsQuery(sourceField, terms...), narrowed),
+		sort:  []string{keyField}, after: []string{last}, pageSize: firstPageSize,
+	}, func(hit *search.DocumentMatch) bool {
+		key := hit.Sort[0]
+		position, ok := parseKey(key)
+		objects := bySource[Cursor{Cluster: position.Cluster, Kind: position.Kind}]
+		// An object that was just recreated has two documents.
+		if !ok || objects == nil || key == last {
+			return true
+		}
+		last = key
+		object := objects.Get(position.Namespace, position.Name)
+		return object == nil || yield(object)
+	})
+}
+
 // hits is a search for documents, ordered by the values of the sort fields.
 type hits struct {
 	query query.Query
 	sort  []string
-	// after has the sort values after which the search begins. It is nil at the start.
+	// after has the sort values after which the search starts. Nil means the first document.
 	after    []string
 	pageSize int
 }
@@ -236,7 +243,7 @@ func (f *FullText) terms(ctx context.Context, field, prefix string, limit int, m
 	if err != nil {
 		return nil, false, err
 	}
-	defer dictionary.Close()
+	defer func() { _ = dictionary.Close() }()
 	for count := range maxScannedTerms {
 		entry, err := dictionary.Next()
 		if err != nil || entry == nil {
