@@ -24,10 +24,10 @@ import (
 	"karmada.io/karmada/internal/servers/search/query"
 )
 
-// rights allows everything except in the cluster north.
-type rights struct{}
+// permissions allows everything except in the cluster north.
+type permissions struct{}
 
-func (rights) Allowed(_ context.Context, _ user.Info, cluster, _ string, _ schema.GroupVersionResource, _, _ string) (bool, error) {
+func (permissions) Allowed(_ context.Context, _ user.Info, cluster, _ string, _ schema.GroupVersionResource, _, _ string) (bool, error) {
 	return cluster != "north", nil
 }
 
@@ -53,7 +53,7 @@ func (l *lines) String() string {
 func newServer(t *testing.T) (*objectcachetest.Cache, string) {
 	t.Helper()
 	cache := objectcachetest.New(t, objectcachetest.Pods, objectcachetest.Nodes)
-	handler := query.New(query.Options{Cache: cache.Cache, Searcher: index.NewMemory(cache.Cache), Rights: rights{}})
+	handler := query.New(query.Options{Cache: cache.Cache, Searcher: index.NewMemory(cache.Cache), Permissions: permissions{}})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != queryPath {
 			http.NotFound(w, r)
