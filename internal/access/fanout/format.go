@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// The media types of merged responses.
 const (
-	// JSON and YAML are the media types of merged responses.
 	JSON = "application/json"
 	YAML = "application/yaml"
 )

@@ -94,20 +94,25 @@ func (s Style) ParsePage(cluster string, body []byte) (*Page, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	if p.columns != nil {
-		err = jsonedit.EachElement(p.columns, func(column []byte) error {
-			name, err := jsonedit.GetString(column, "name")
-			p.columnNames = append(p.columnNames, name)
-			if len(p.columnNames) > maxColumns {
-				return fmt.Errorf("the table has more than %d columns", maxColumns)
-			}
-			return err
-		})
-	}
-	if err != nil {
+	if err := p.readColumnNames(); err != nil {
 		return nil, fmt.Errorf("columnDefinitions: %w", err)
 	}
 	return p, s.checkItems(p)
+}
+
+// readColumnNames reads the names of the columns of a table.
+func (p *Page) readColumnNames() error {
+	if p.columns == nil {
+		return nil
+	}
+	return jsonedit.EachElement(p.columns, func(column []byte) error {
+		name, err := jsonedit.GetString(column, "name")
+		p.columnNames = append(p.columnNames, name)
+		if len(p.columnNames) > maxColumns {
+			return fmt.Errorf("the table has more than %d columns", maxColumns)
+		}
+		return err
+	})
 }
 
 // checkItems returns an error unless all objects of the page can be merged.

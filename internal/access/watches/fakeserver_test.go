@@ -25,11 +25,11 @@ import (
 )
 
 var (
-	widgetKind = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
-	widgets    = Query{Kind: widgetKind}
-	notFound   = apierrors.NewNotFound(schema.GroupResource{Group: "example.org", Resource: "widgets"}, "")
-	forbidden  = apierrors.NewForbidden(schema.GroupResource{Group: "example.org", Resource: "widgets"}, "", nil)
-	expired    = apierrors.NewResourceExpired("too old")
+	widgetKind   = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
+	widgets      = Query{Kind: widgetKind}
+	errNotFound  = apierrors.NewNotFound(schema.GroupResource{Group: "example.org", Resource: "widgets"}, "")
+	errForbidden = apierrors.NewForbidden(schema.GroupResource{Group: "example.org", Resource: "widgets"}, "", nil)
+	errExpired   = apierrors.NewResourceExpired("too old")
 )
 
 // apiServer is an API server that stores Widgets. Its resource version counts the changes.
@@ -229,7 +229,7 @@ func (s *apiServer) nextEvent(after int) (*watch.Event, <-chan struct{}, *apierr
 	case s.err != nil:
 		return nil, nil, nil
 	case len(s.history) == 0 && after < s.version:
-		return nil, nil, expired
+		return nil, nil, errExpired
 	}
 	for _, event := range s.history {
 		if versionOf(event.Object) > after {

@@ -71,7 +71,7 @@ func (w *sharedWatch) run(ctx context.Context) {
 func (w *sharedWatch) follow(ctx context.Context, server *connection) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(server.ctx, cancel)()
+	defer context.AfterFunc(server.ctx, cancel)() //nolint:contextcheck // the connection ends independently of ctx
 	w.server, w.source, w.served, w.isInDoubt = server, nil, servedkinds.WatchState{}, false
 	w.mu.Lock()
 	before := w.state

@@ -78,7 +78,7 @@ func TestFailures(t *testing.T) {
 			f.recorder.expect(f.T, "added e@3")
 		},
 		"a list whose history was compacted is usable and listed again": func(f *fixture) {
-			f.server.fail(expired)
+			f.server.fail(errExpired)
 			f.sleep(time.Second)
 			f.server.change(func() { f.server.expireAfter = 1 })
 			f.server.remove("a")
@@ -90,7 +90,7 @@ func TestFailures(t *testing.T) {
 			f.expectLists(3)
 		},
 		"denied permissions keep the objects": func(f *fixture) {
-			f.server.fail(forbidden)
+			f.server.fail(errForbidden)
 			f.sleep(time.Minute)
 			f.recorder.expectPhases(f.T, Failing, Denied)
 			f.server.remove("b")
@@ -102,7 +102,7 @@ func TestFailures(t *testing.T) {
 		},
 		"a kind that is removed and served again": func(f *fixture) {
 			f.server.change(func() { f.server.availability = servedkinds.Absent })
-			f.server.fail(notFound)
+			f.server.fail(errNotFound)
 			f.sleep(time.Minute)
 			f.recorder.expectPhases(f.T, Failing, NotServed)
 			f.expectUnusable()
@@ -117,21 +117,21 @@ func TestFailures(t *testing.T) {
 		},
 		"a response that the kind is not found proves nothing": func(f *fixture) {
 			f.server.change(func() { f.server.availability = servedkinds.Served })
-			f.server.fail(notFound)
+			f.server.fail(errNotFound)
 			f.sleep(time.Hour)
 			f.recorder.expectPhases(f.T, Failing)
 			f.expectUsable("a b d")
 		},
 		"failed discovery proves nothing": func(f *fixture) {
 			f.server.change(func() { f.server.availability = servedkinds.Unknown })
-			f.server.fail(notFound)
+			f.server.fail(errNotFound)
 			f.sleep(time.Hour)
 			f.recorder.expectPhases(f.T, Failing)
 			f.expectUsable("a b d")
 		},
 		"a kind that is missing in discovery for a moment": func(f *fixture) {
 			f.server.change(func() { f.server.availability = servedkinds.Absent })
-			f.server.fail(notFound)
+			f.server.fail(errNotFound)
 			f.sleep(3 * time.Second)
 			f.server.change(func() { f.server.availability = servedkinds.Served })
 			f.server.fail(nil)
@@ -187,7 +187,7 @@ func newFixture(t *testing.T) *fixture {
 }
 
 func (f *fixture) sleep(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 }
 
@@ -222,7 +222,7 @@ func TestUnknownKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		r.expectPhases(t, Failing, NotServed)
 		if state := s.State(); !meta.IsNoMatchError(state.Err) {
 			t.Errorf("got %v", state.Err)
@@ -369,7 +369,7 @@ func TestExceededLimitKeepsObjects(t *testing.T) {
 		r.expect(t, "initial a@1", "initial b@2")
 		server.put("c")
 		server.put("d")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		r.expect(t, "added c@3")
 		r.expectPhases(t, Synced, OverBounds)
 		if names, isUsable := namesIn(t, s.Objects); names != "a b c" || !isUsable {

@@ -235,10 +235,10 @@ func TestKindsAreWatchedWhileNeeded(t *testing.T) {
 		w.referenceIndex.put(bindingKey("web"), []dependency.Reference{referenceTo("ConfigMap", "settings"), {APIVersion: "example.io/v1", Kind: "Widget", Namespace: "shop", Name: "w"}})
 
 		w.watches.requestUpdate()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		expectEqual(t, "queued while the kind is not served", w.takeQueue())
 		serves.Store(true)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		expectEqual(t, "queued when the kind is served", w.takeQueue(), "web")
 
 		w.referenceIndex.put(bindingKey("web"), nil)

@@ -65,14 +65,9 @@ func eachChild(document []byte, opening byte, yield func(child) bool) error {
 		at := child{keyStart: i, start: i}
 		if isObject {
 			var ok bool
-			end := valueEnd(document, i)
-			if at.key, ok = unquote(document[i:max(i, end)]); !ok {
+			if at.key, at.start, ok = readKey(document, i); !ok {
 				return errInvalid
 			}
-			if i = skipSpace(document, end); i >= len(document) || document[i] != ':' {
-				return errInvalid
-			}
-			at.start = skipSpace(document, i+1)
 		}
 		if at.end = valueEnd(document, at.start); at.end == 0 {
 			return errInvalid
@@ -88,6 +83,19 @@ func eachChild(document []byte, opening byte, yield func(child) bool) error {
 		return errInvalid
 	}
 	return nil
+}
+
+// readKey returns the key of a field that begins at start, and the position of its value.
+func readKey(document []byte, start int) (key string, value int, ok bool) {
+	end := valueEnd(document, start)
+	if key, ok = unquote(document[start:max(start, end)]); !ok {
+		return "", 0, false
+	}
+	colon := skipSpace(document, end)
+	if colon >= len(document) || document[colon] != ':' {
+		return "", 0, false
+	}
+	return key, skipSpace(document, colon+1), true
 }
 
 // Get returns the value at a path of keys, or nil if there is none.
@@ -236,12 +244,7 @@ scan:
 	for ; i < len(document); i++ {
 		switch document[i] {
 		case '"':
-			for i++; i < len(document) && document[i] != '"'; i++ {
-				if document[i] == '\\' {
-					i++
-				}
-			}
-			if i >= len(document) {
+			if i = closingQuote(document, i); i >= len(document) {
 				return 0
 			}
 		case '{', '[':
@@ -265,6 +268,18 @@ scan:
 	}
 	if depth > 0 || i == start {
 		return 0
+	}
+	return i
+}
+
+// closingQuote returns the position of the quote that ends the string whose first quote is at start, or a
+// position beyond the document.
+func closingQuote(document []byte, start int) int {
+	i := start + 1
+	for ; i < len(document) && document[i] != '"'; i++ {
+		if document[i] == '\\' {
+			i++
+		}
 	}
 	return i
 }

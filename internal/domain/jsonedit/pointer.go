@@ -132,7 +132,7 @@ func (p Pointer) editObject(depth int, object map[string]any, do operation, valu
 	child, found := object[p[depth]]
 	isLast := depth == len(p)-1
 	switch {
-	case !found && !(isLast && do == add):
+	case !found && (!isLast || do != add):
 		return nil, p.missingField(depth)
 	case !isLast:
 		if value, err = p.edit(depth+1, child, do, value); err != nil {

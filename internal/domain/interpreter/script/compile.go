@@ -79,11 +79,12 @@ func replaceConcatenations(node reflect.Value, depth int) error {
 			}
 		}
 	case reflect.Struct:
-		for i := range node.NumField() {
-			if field := node.Field(i); field.CanSet() {
-				if err := replaceConcatenations(field, depth); err != nil {
-					return err
-				}
+		for _, field := range node.Fields() {
+			if !field.CanSet() {
+				continue
+			}
+			if err := replaceConcatenations(field, depth); err != nil {
+				return err
 			}
 		}
 	}

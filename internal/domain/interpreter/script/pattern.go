@@ -343,7 +343,7 @@ func isInClass(char, class byte) bool {
 	const toLower = 'a' - 'A'
 	isUpper, isLower := 'A' <= char && char <= 'Z', 'a' <= char && char <= 'z'
 	isDigit := '0' <= char && char <= '9'
-	isIn := false
+	var isIn bool
 	switch class | toLower {
 	case 'a':
 		isIn = isUpper || isLower

@@ -192,7 +192,7 @@ func (c *converter) list(table *lua.LTable, length int, source any, hasOrigin bo
 			before = original[i]
 		}
 		entry := table.RawGetInt(i + 1)
-		if entry == lua.LNil && !(hasOrigin && isList) {
+		if entry == lua.LNil && (!hasOrigin || !isList) {
 			return nil, c.refuse(fmt.Sprintf("is a list with a gap: the entry %d is nil", i+1))
 		}
 		c.path = append(c.path, i+1)

@@ -196,7 +196,7 @@ func (s *sandbox) gsub(state *lua.LState) int {
 
 // replace writes the replacement of a match.
 func (m *matcher) replace(state *lua.LState, replacement lua.LValue, write func(string)) {
-	value := lua.LNil
+	var value lua.LValue
 	switch replacement := replacement.(type) {
 	case *lua.LTable:
 		value = state.GetTable(replacement, m.capture(state, 0))

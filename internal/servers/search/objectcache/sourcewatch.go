@@ -193,12 +193,6 @@ func (s *sourceWatch) update(cluster *clusterv1alpha1.Cluster, namespaces, regis
 	}
 }
 
-func (s *sourceWatch) currentCluster() *clusterv1alpha1.Cluster {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cluster
-}
-
 // onOutcome records whether the watch works. It ignores a watch that was stopped, and the beginning of
 // a failure of a watch that worked.
 func (s *sourceWatch) onOutcome(err error) {

@@ -149,10 +149,10 @@ func (l *liveList) run(ctx context.Context) error {
 	}
 	hasList := false
 	for i, s := range streams {
-		if l.isLimited && l.remaining <= 0 || l.next.Cluster != "" {
-			if l.next.Cluster == "" {
-				l.next.Cluster = s.cluster
-			}
+		if l.isLimited && l.remaining <= 0 && l.next.Cluster == "" {
+			l.next.Cluster = s.cluster
+		}
+		if l.next.Cluster != "" {
 			if l.position.Cluster == "" {
 				l.completeVersions(ctx, streams[i:])
 			}
