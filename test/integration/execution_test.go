@@ -522,16 +522,16 @@ func TestDriftConflictSlowsRepairsAndIsReported(t *testing.T) {
 	memberWork := await(t, env.Karmada, workOf(t, member1, template), isApplied)
 	stop := startOverwriting(t, client.WithFieldOwner(memberClient(env, member1), "tuner"), template)
 	await(t, env.Karmada, memberWork, func(w *workv1alpha1.Work) error {
-		if err := checkCondition(w.Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue, "RepairsDoNotLast", "ConfigMap "+template.Namespace); err != nil {
+		if err := checkCondition(w.Status.Conditions, workv1alpha1.WorkDriftConflict, metav1.ConditionTrue, "RepairsDoNotLast", "ConfigMap "+template.Namespace); err != nil {
 			return err
 		}
-		conflict := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDriftContested)
+		conflict := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDriftConflict)
 		return errors.Join(isApplied(w), checkEqual("field manager named", true, strings.Contains(conflict.Message, `field manager "tuner"`)))
 	})
 	stop()
 	awaitInMember(t, env, member1, template, hasColor("blue"))
 	await(t, env.Karmada, memberWork, func(w *workv1alpha1.Work) error {
-		return checkCondition(w.Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionFalse, "RepairsLast", "")
+		return checkCondition(w.Status.Conditions, workv1alpha1.WorkDriftConflict, metav1.ConditionFalse, "RepairsLast", "")
 	})
 }
 

@@ -55,9 +55,9 @@ const (
 	// deletion without a known reason, or the reason cannot be read.
 	WorkDeletionHeld = "DeletionHeld"
 
-	// WorkStatusCut reports that the status of an object in the cluster is too large to be
+	// WorkStatusTruncated reports that the status of an object in the cluster is too large to be
 	// reflected completely. It is absent from other Works.
-	WorkStatusCut = "StatusCut"
+	WorkStatusTruncated = "StatusTruncated"
 
 	// WorkStatusTooLargeReason: a status is larger than the limit.
 	WorkStatusTooLargeReason = "StatusTooLarge"
@@ -70,9 +70,9 @@ const (
 	// names the script with its line, or the webhook.
 	WorkInterpreterFailedReason = "InterpreterFailed"
 
-	// WorkDriftContested reports whether another client in the cluster changes the objects
+	// WorkDriftConflict reports whether another client in the cluster changes the objects
 	// back each time they are repaired. Repairs have a longer delay while it is True.
-	WorkDriftContested = "DriftContested"
+	WorkDriftConflict = "DriftConflict"
 
 	// WorkProgressing, WorkAvailable and WorkDegraded are reserved names.
 	WorkProgressing = "Progressing"
@@ -141,8 +141,8 @@ const (
 	// an object. So the object may still exist in the cluster.
 	WorkKindNotServedReason = "KindNotServed"
 
-	// WorkDriftContestedReason: repaired objects are changed again.
-	WorkDriftContestedReason = "RepairsDoNotLast"
+	// WorkDriftConflictReason: repaired objects are changed again.
+	WorkDriftConflictReason = "RepairsDoNotLast"
 
 	// WorkDriftSettledReason: the last repair was not changed back.
 	WorkDriftSettledReason = "RepairsLast"
@@ -212,9 +212,9 @@ const (
 
 // Reasons of the events about repairs and deletions.
 const (
-	// EventReasonDriftContested, of type Warning, on the Work and the templates of its manifests:
+	// EventReasonDriftConflict, of type Warning, on the Work and the templates of its manifests:
 	// another client in the cluster changes an object back each time it is repaired.
-	EventReasonDriftContested = "DriftContested"
+	EventReasonDriftConflict = "DriftConflict"
 
 	// EventReasonDeletionHeld, of type Warning, on the Work or the Cluster: deletions are held, as
 	// the condition DeletionHeld of each Work explains.
@@ -228,3 +228,7 @@ const (
 	// stay in the cluster, because the agent lost its rights with the execution namespace.
 	EventReasonDeletionAbandoned = "DeletionAbandoned"
 )
+
+// RenamedConditions are the types of conditions that earlier releases wrote to Works under other names.
+// They are removed when the status of a Work is written.
+var RenamedConditions = []string{"StatusCut", "DriftContested"}

@@ -83,13 +83,13 @@ func (c *controller) recordDispatchingEvent(karmadaWork *workv1alpha1.Work) {
 // all drift conflicts have ended.
 func (c *controller) reportDriftConflicts(d *delivery) {
 	if len(d.driftConflicts) == 0 {
-		c.clearFailureEvents(d.work, workv1alpha1.EventReasonDriftContested)
-		if conditions.HasStatus(c.reports.Latest(d.work).Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue) {
-			c.reportConditions(d.work, pacing.Settled, work.DriftContestedCondition(d.work, nil))
+		c.clearFailureEvents(d.work, workv1alpha1.EventReasonDriftConflict)
+		if conditions.HasStatus(c.reports.Latest(d.work).Status.Conditions, workv1alpha1.WorkDriftConflict, metav1.ConditionTrue) {
+			c.reportConditions(d.work, pacing.Settled, work.DriftConflictCondition(d.work, nil))
 		}
 		return
 	}
-	condition := work.DriftContestedCondition(d.work, d.driftConflicts)
+	condition := work.DriftConflictCondition(d.work, d.driftConflicts)
 	c.reportConditions(d.work, pacing.Failed, condition)
-	c.recordFailureEvents(d.work, workv1alpha1.EventReasonDriftContested, errors.New(condition.Message))
+	c.recordFailureEvents(d.work, workv1alpha1.EventReasonDriftConflict, errors.New(condition.Message))
 }

@@ -19,10 +19,10 @@ func reportTruncated(karmadaWork *workv1alpha1.Work, reflections []reflection, s
 	}
 	switch {
 	case len(truncated) > 0:
-		condition := work.StatusCutCondition(karmadaWork, truncated)
+		condition := work.StatusTruncatedCondition(karmadaWork, truncated)
 		condition.LastTransitionTime = now
 		conditions.Set(&status.Conditions, condition)
 	case len(reflections) == len(karmadaWork.Spec.Workload.Manifests):
-		conditions.Remove(&status.Conditions, workv1alpha1.WorkStatusCut)
+		conditions.Remove(&status.Conditions, workv1alpha1.WorkStatusTruncated)
 	}
 }

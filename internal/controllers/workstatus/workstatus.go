@@ -311,7 +311,7 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 	result.status = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: health}
 	result.requeueAfter = c.addPodFailure(ctx, target, stored, observed, result.status)
 	var truncated *work.OmittedStatus
-	if result.status.Status, truncated = work.CutStatus(result.status.Status, c.options.StatusBytes); truncated != nil {
+	if result.status.Status, truncated = work.TruncateStatus(result.status.Status, c.options.StatusBytes); truncated != nil {
 		result.truncation = truncated.Describe(cluster, identifier)
 	}
 	return result, nil

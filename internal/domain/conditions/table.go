@@ -136,10 +136,10 @@ func workRows() []Row {
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkTemplateUnknownReason, "the binding is gone, and its template cannot be read"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkTemplateKindNotServedReason, "the binding is gone, and the control plane does not serve the kind of its template"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkKindNotServedReason, "the member may store objects of a kind that it does not serve"},
-		{kinds, workv1alpha1.WorkDriftContested, yes, workv1alpha1.WorkDriftContestedReason, "a client in the member undoes every repair"},
-		{kinds, workv1alpha1.WorkStatusCut, yes, workv1alpha1.WorkStatusTooLargeReason, "a status of the member was too large, and was reflected in part"},
+		{kinds, workv1alpha1.WorkDriftConflict, yes, workv1alpha1.WorkDriftConflictReason, "a client in the member undoes every repair"},
+		{kinds, workv1alpha1.WorkStatusTruncated, yes, workv1alpha1.WorkStatusTooLargeReason, "a status of the member was too large, and was reflected in part"},
 		{kinds, workv1alpha1.WorkStatusInterpreted, no, workv1alpha1.WorkInterpreterFailedReason, "a script or webhook could not interpret the status or the health of an object in the member"},
-		{kinds, workv1alpha1.WorkDriftContested, no, workv1alpha1.WorkDriftSettledReason, "repairs are not undone any more"},
+		{kinds, workv1alpha1.WorkDriftConflict, no, workv1alpha1.WorkDriftSettledReason, "repairs are not undone any more"},
 	}
 }
 

@@ -269,8 +269,8 @@ func deliverySetups() map[string]brokenSetup {
 		}, StageWork, "west", Pending, "TaintUntolerated", "is being evicted from cluster west", ""},
 		"a client undoes each repair": {func(f *Facts) {
 			w := f.Works.Value[1]
-			w.Status.Conditions = append(w.Status.Conditions, work.DriftContestedCondition(w, []string{"Deployment shop/web in cluster west: field manager hpa"}))
-		}, StageWork, "west", Failed, workv1alpha1.WorkDriftContestedReason, "field manager hpa", "stop that client"},
+			w.Status.Conditions = append(w.Status.Conditions, work.DriftConflictCondition(w, []string{"Deployment shop/web in cluster west: field manager hpa"}))
+		}, StageWork, "west", Failed, workv1alpha1.WorkDriftConflictReason, "field manager hpa", "stop that client"},
 		"the namespace is missing": {rejected(`creating Deployment shop/web in cluster west: namespaces "shop" not found`),
 			StageWork, "west", Failed, ReasonNamespaceMissing, `namespaces "shop" not found`, "create the namespace in the control plane"},
 		"the namespace is missing and the member says so": {namespace(nil),

@@ -189,7 +189,7 @@ func (c *clusterFacts) checkEvicted(link Link) Link {
 // checkApplied checks that the member has the current generation of the Work.
 func (c *clusterFacts) checkApplied(link Link) Link {
 	applied := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkApplied)
-	contested := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkDriftContested)
+	contested := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkDriftConflict)
 	isOutdated := work.HasUnappliedGeneration(c.work)
 	switch {
 	case applied != nil && applied.Status == metav1.ConditionFalse:

@@ -130,15 +130,15 @@ func (a *Aggregation) addWork(cluster string, work *workv1alpha1.Work, template 
 	case !since.IsZero() && (item.Applied || a.suspensionCauses[cluster] == ""):
 		item.AppliedMessage = notReadyMessage(item, since)
 	default:
-		item.AppliedMessage = cmp.Or(a.suspensionCauses[cluster], statusCutMessage(work, template), cut)
+		item.AppliedMessage = cmp.Or(a.suspensionCauses[cluster], statusTruncatedMessage(work, template), cut)
 	}
 	a.Items = append(a.Items, item)
 }
 
-// statusCutMessage returns the message of the Work that the status of the template was reflected
+// statusTruncatedMessage returns the message of the Work that the status of the template was reflected
 // only in part, or "" if the status is complete.
-func statusCutMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
-	cut := conditions.Get(work.Status.Conditions, workv1alpha1.WorkStatusCut)
+func statusTruncatedMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
+	cut := conditions.Get(work.Status.Conditions, workv1alpha1.WorkStatusTruncated)
 	if cut == nil || cut.Status != metav1.ConditionTrue || manifestStatusOf(work, template) == nil {
 		return ""
 	}
@@ -230,7 +230,7 @@ func (a *Aggregation) limitSize(template workv1alpha2.ObjectReference) {
 	messages := max(share/4, 8)
 	for i := range a.Items {
 		item := &a.Items[i]
-		status, cut := CutStatus(item.Status, share-messages)
+		status, cut := TruncateStatus(item.Status, share-messages)
 		if item.Status = status; cut != nil {
 			item.AppliedMessage = cmp.Or(item.AppliedMessage, cut.Describe(item.ClusterName, workv1alpha1.ResourceIdentifier{
 				Kind: template.Kind, Namespace: template.Namespace, Name: template.Name,
@@ -258,7 +258,7 @@ func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alph
 	if reported == nil {
 		return item, ""
 	}
-	status, omitted := CutStatus(reported.Status, limit)
+	status, omitted := TruncateStatus(reported.Status, limit)
 	if omitted != nil {
 		cut = omitted.Describe(cluster, reported.Identifier)
 	}

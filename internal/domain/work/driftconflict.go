@@ -71,13 +71,13 @@ func (r RepairBackoff) IsDriftConflict(now time.Time) (isConflict bool, left tim
 	return true, r.resetTime().Sub(now) + time.Millisecond
 }
 
-// DriftContestedCondition returns the condition DriftContested. descriptions contains a description
+// DriftConflictCondition returns the condition DriftConflict. descriptions contains a description
 // of each object with a drift conflict. Without descriptions the condition is False. The caller
 // sets the time of the transition.
-func DriftContestedCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
+func DriftConflictCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	if len(descriptions) == 0 {
 		return metav1.Condition{
-			Type: workv1alpha1.WorkDriftContested, Status: metav1.ConditionFalse, ObservedGeneration: work.Generation,
+			Type: workv1alpha1.WorkDriftConflict, Status: metav1.ConditionFalse, ObservedGeneration: work.Generation,
 			Reason: workv1alpha1.WorkDriftSettledReason, Message: "Repairs are not undone any more.",
 		}
 	}
@@ -86,8 +86,8 @@ func DriftContestedCondition(work *workv1alpha1.Work, descriptions []string) met
 		message = fmt.Sprintf("%s (and %d more)", message, len(descriptions)-1)
 	}
 	return metav1.Condition{
-		Type: workv1alpha1.WorkDriftContested, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
-		Reason: workv1alpha1.WorkDriftContestedReason, Message: message,
+		Type: workv1alpha1.WorkDriftConflict, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
+		Reason: workv1alpha1.WorkDriftConflictReason, Message: message,
 	}
 }
 

@@ -124,15 +124,15 @@ func TestDescribeDriftConflict(t *testing.T) {
 	}
 }
 
-func TestDriftContestedCondition(t *testing.T) {
+func TestDriftConflictCondition(t *testing.T) {
 	of := &workv1alpha1.Work{}
-	if got := DriftContestedCondition(of, nil); got.Status != metav1.ConditionFalse {
+	if got := DriftConflictCondition(of, nil); got.Status != metav1.ConditionFalse {
 		t.Errorf("without a drift conflict: %+v", got)
 	}
-	if got := DriftContestedCondition(of, []string{"a"}); got.Status != metav1.ConditionTrue || got.Message != "a" {
+	if got := DriftConflictCondition(of, []string{"a"}); got.Status != metav1.ConditionTrue || got.Message != "a" {
 		t.Errorf("with one drift conflict: %+v", got)
 	}
-	if got := DriftContestedCondition(of, []string{"a", "b", "c"}); got.Message != "a (and 2 more)" {
+	if got := DriftConflictCondition(of, []string{"a", "b", "c"}); got.Message != "a (and 2 more)" {
 		t.Errorf("with three drift conflicts: %+v", got)
 	}
 }

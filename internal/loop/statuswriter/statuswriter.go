@@ -1,6 +1,6 @@
-// Package statuswriter answers: how do several controllers change the status of one Work with a
-// single write? The controllers submit their changes, and the writer combines the changes that
-// arrive within a short delay.
+// Package statuswriter writes the status of Works for several controllers. The controllers submit their
+// changes, and the writer combines the changes of one Work that arrive within a short delay into a
+// single write.
 //
 // The delay reduces the number of writes, because events in a member come in bursts and the API
 // server sends each write to every watcher. Failures are written without a delay. No change is lost
@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
@@ -251,6 +252,9 @@ func (w *Writer) write(ctx context.Context, key types.NamespacedName, entry *pen
 	after := before.DeepCopy()
 	for _, part := range slices.Sorted(maps.Keys(entry.changes)) {
 		entry.changes[part].change(&after.Status)
+	}
+	for _, renamed := range workv1alpha1.RenamedConditions {
+		conditions.Remove(&after.Status.Conditions, renamed)
 	}
 	changed, err := patch.Status(ctx, w.karmada, before, after)
 	if err != nil {

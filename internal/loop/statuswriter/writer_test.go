@@ -107,6 +107,26 @@ func TestChangesAreCoalesced(t *testing.T) {
 	}
 }
 
+func TestRenamedConditionsAreRemoved(t *testing.T) {
+	of := newWork()
+	setApplied(metav1.ConditionTrue)(&of.Status)
+	want := *of.Status.DeepCopy()
+	for _, renamed := range workv1alpha1.RenamedConditions {
+		of.Status.Conditions = append(of.Status.Conditions, metav1.Condition{Type: renamed, Status: metav1.ConditionTrue, Reason: "R"})
+	}
+	s := newStore(t, of)
+	w := startWriter(t, s, Options{Workers: 1})
+	w.Submit(of, ManifestStatusesPart, pacing.Failed, func(*workv1alpha1.WorkStatus) {})
+	s.awaitWrite(t)
+	stored := &workv1alpha1.Work{}
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, stored.Status); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestImmediateChange(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)

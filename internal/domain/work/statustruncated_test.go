@@ -12,7 +12,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-func TestCutStatus(t *testing.T) {
+func TestTruncateStatus(t *testing.T) {
 	large := strings.Repeat("x", MaxStatusBytes)
 	many := map[string]any{"replicas": 3}
 	for i := range 5000 {
@@ -34,7 +34,7 @@ func TestCutStatus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept, cut := CutStatus(&runtime.RawExtension{Raw: raw}, 0)
+			kept, cut := TruncateStatus(&runtime.RawExtension{Raw: raw}, 0)
 			if tc.kept == "" && name == "braces in a string do not count as nesting" {
 				tc.kept = string(raw)
 			}
@@ -47,7 +47,7 @@ func TestCutStatus(t *testing.T) {
 				left = cut.Fields
 			}
 			if diff := cmp.Diff([]any{tc.kept, tc.left}, []any{got, left}); diff != "" {
-				t.Errorf("CutStatus (-want +got):\n%s", diff)
+				t.Errorf("TruncateStatus (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -55,13 +55,13 @@ func TestCutStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, cut := CutStatus(&runtime.RawExtension{Raw: raw}, 0)
+	kept, cut := TruncateStatus(&runtime.RawExtension{Raw: raw}, 0)
 	if cut == nil || len(kept.Raw) > MaxStatusBytes || !strings.Contains(string(kept.Raw), `"replicas":3`) {
 		t.Errorf("of many small fields %d bytes are kept", len(kept.Raw))
 	}
 }
 
-func TestDescribeStatusCut(t *testing.T) {
+func TestDescribeStatusTruncated(t *testing.T) {
 	cut := OmittedStatus{Bytes: 40960, Limit: MaxStatusBytes, Fields: []string{"conditions", "images\x1b[2J"}}
 	got := cut.Describe("m1", workv1alpha1.ResourceIdentifier{Kind: "Deployment", Namespace: "shop", Name: "web"})
 	want := "cluster m1: the status of Deployment shop/web has 40960 bytes and at most 16384 are reflected, nested at most 64 deep; left out: conditions, images?[2J"
@@ -70,12 +70,12 @@ func TestDescribeStatusCut(t *testing.T) {
 	}
 }
 
-func FuzzCutStatus(f *testing.F) {
+func FuzzTruncateStatus(f *testing.F) {
 	f.Add([]byte(`{"replicas":3}`))
 	f.Add([]byte(`{"a":"` + strings.Repeat(`\"`, MaxStatusBytes) + `"}`))
 	f.Add([]byte(strings.Repeat("[", 100)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		kept, cut := CutStatus(&runtime.RawExtension{Raw: raw}, 0)
+		kept, cut := TruncateStatus(&runtime.RawExtension{Raw: raw}, 0)
 		if kept != nil && (len(kept.Raw) > MaxStatusBytes || jsonDepth(kept.Raw) > maxStatusDepth) {
 			t.Errorf("%d bytes are kept", len(kept.Raw))
 		}

@@ -35,12 +35,12 @@ type OmittedStatus struct {
 	Fields []string
 }
 
-// CutStatus returns a status that is small enough to be reflected, and the fields that were
+// TruncateStatus returns a status that is small enough to be reflected, and the fields that were
 // omitted, or nil if none were omitted. The smallest fields are kept, because these are usually
 // counts and phases.
 //
 // limit is in bytes. The value 0 means MaxStatusBytes.
-func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, *OmittedStatus) {
+func TruncateStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, *OmittedStatus) {
 	limit = cmp.Or(limit, MaxStatusBytes)
 	if status == nil || len(status.Raw) <= limit && jsonDepth(status.Raw) <= maxStatusDepth {
 		return status, nil
@@ -114,11 +114,11 @@ func (o OmittedStatus) Describe(cluster string, of workv1alpha1.ResourceIdentifi
 		cluster, of.Kind, name, o.Bytes, o.Limit, maxStatusDepth, what)
 }
 
-// StatusCutCondition returns the condition that reports that statuses of a Work were cut. The
+// StatusTruncatedCondition returns the condition that reports that statuses of a Work were cut. The
 // caller sets the time of the transition.
-func StatusCutCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
+func StatusTruncatedCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	return metav1.Condition{
-		Type: workv1alpha1.WorkStatusCut, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
+		Type: workv1alpha1.WorkStatusTruncated, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkStatusTooLargeReason, Message: conditions.LimitMessage(strings.Join(descriptions, "; ")),
 	}
 }
