@@ -23,7 +23,8 @@ const (
 	// maxPodCheckInterval is the maximum interval between two reads of the Pods of a workload. The
 	// interval doubles after each read.
 	maxPodCheckInterval = 5 * time.Minute
-	// podChecksPerSecond is the maximum number of workloads whose Pods are read per second.
+	// podChecksPerSecond is the maximum number of workloads whose Pods are read per second. If more
+	// workloads are due, each of them waits for its turn.
 	podChecksPerSecond = 5
 	// maxTrackedWorkloads is the maximum number of unhealthy workloads in the schedule.
 	maxTrackedWorkloads = 10_000
@@ -48,6 +49,8 @@ type podCheck struct {
 	nextRead time.Time
 	interval time.Duration
 	failure  *podfailure.Failure
+	// hasTurn is true if the rate limiter allows the read at nextRead.
+	hasTurn bool
 }
 
 func newPodCheckSchedule(now func() time.Time) *podCheckSchedule {
@@ -67,19 +70,17 @@ func (p *podCheckSchedule) nextCheck(subject workloadKey, stored *podfailure.Fai
 		check = podCheck{nextRead: now.Add(firstPodCheckDelay), interval: firstPodCheckDelay, failure: stored}
 		p.workloads.Add(subject, check)
 	}
-	if wait := check.nextRead.Sub(now); wait > 0 {
-		return check, wait
+	if !check.nextRead.After(now) && !check.hasTurn {
+		check.hasTurn, check.nextRead = true, now.Add(p.rateLimiter.ReserveN(now, 1).DelayFrom(now))
+		p.workloads.Add(subject, check)
 	}
-	if !p.rateLimiter.AllowN(now, 1) {
-		return check, time.Second
-	}
-	return check, 0
+	return check, max(check.nextRead.Sub(now), 0)
 }
 
 // recordCheck caches a result and returns the delay until the next read of the Pods.
 func (p *podCheckSchedule) recordCheck(subject workloadKey, check podCheck) time.Duration {
 	check.interval = min(2*check.interval, maxPodCheckInterval)
-	check.nextRead = p.now().Add(check.interval)
+	check.nextRead, check.hasTurn = p.now().Add(check.interval), false
 	p.workloads.Add(subject, check)
 	return check.interval
 }

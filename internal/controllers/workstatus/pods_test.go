@@ -138,18 +138,37 @@ func TestPodChecksAreRateLimited(t *testing.T) {
 	if check, wait := checks.nextCheck(web, nil); check.failure != nil || wait != firstPodCheckDelay {
 		t.Errorf("after the workload was healthy: %+v, wait %s", check, wait)
 	}
+}
 
-	due := 0
-	for i := range 2 * podChecksPerSecond {
-		checks.nextCheck(workloadKey{identifier: workv1alpha1.ResourceIdentifier{Name: fmt.Sprint(i)}}, nil)
+func TestDueWorkloadsWaitForTheirTurn(t *testing.T) {
+	now := time.Unix(0, 0)
+	checks := newPodCheckSchedule(func() time.Time { return now })
+	const workloads = 2000
+	key := func(i int) workloadKey {
+		return workloadKey{identifier: workv1alpha1.ResourceIdentifier{Name: fmt.Sprint(i)}}
+	}
+	for i := range workloads {
+		checks.nextCheck(key(i), nil)
 	}
 	now = now.Add(firstPodCheckDelay)
-	for i := range 2 * podChecksPerSecond {
-		if _, wait := checks.nextCheck(workloadKey{identifier: workv1alpha1.ResourceIdentifier{Name: fmt.Sprint(i)}}, nil); wait == 0 {
-			due++
+	started, waits := now, make([]time.Duration, workloads)
+	for i := range workloads {
+		if _, waits[i] = checks.nextCheck(key(i), nil); waits[i] > workloads*time.Second/podChecksPerSecond {
+			t.Fatalf("workload %d waits for %s", i, waits[i])
 		}
 	}
-	if due != podChecksPerSecond {
-		t.Errorf("%d workloads are read at once, want %d", due, podChecksPerSecond)
+	if waits[podChecksPerSecond-1] != 0 || waits[podChecksPerSecond] == 0 {
+		t.Errorf("the first delays are %s, want %d reads at once", waits[:2*podChecksPerSecond], podChecksPerSecond)
+	}
+	if last := waits[workloads-1]; last < (workloads-podChecksPerSecond)*time.Second/podChecksPerSecond-time.Second {
+		t.Errorf("the last workload waits for %s only, so its Work needs many passes until its turn", last)
+	}
+	for i, wait := range waits {
+		now = started.Add(wait)
+		check, again := checks.nextCheck(key(i), nil)
+		if again != 0 {
+			t.Fatalf("workload %d waits for %s after its turn came", i, again)
+		}
+		checks.recordCheck(key(i), check)
 	}
 }

@@ -1,5 +1,5 @@
-// Package workstatus answers "what is the state of a Work's objects in the member?". It writes the
-// status and health of these objects to the status of the Work.
+// Package workstatus writes the status and health of a Work's objects in the member to the status
+// of the Work.
 //
 // It reads the objects only from caches. The status of an object is removed only if it is known
 // that the object was deleted, and never because a cache is not filled yet.
