@@ -150,13 +150,13 @@ func (f *fixture) stored(t *testing.T) *workv1alpha2.ResourceBinding {
 }
 
 // pass processes the binding once and returns the retry delay.
-func (f *fixture) pass(t *testing.T) time.Duration {
+func (f *fixture) pass(t *testing.T) reconcile.Result {
 	t.Helper()
 	result, err := f.Reconcile(t.Context(), requestFor("web"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result.RequeueAfter
+	return result
 }
 
 func (f *fixture) recordedEvents() []string {

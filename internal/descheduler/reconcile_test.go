@@ -63,8 +63,8 @@ func TestReplicasAreRemoved(t *testing.T) {
 			}
 			f := newFixture(t, newBinding(t, "web", test.change))
 			f.estimator.estimates = test.estimates
-			if after := f.pass(t); after != 0 {
-				t.Errorf("again after %s", after)
+			if result := f.pass(t); !result.IsZero() {
+				t.Errorf("result %v", result)
 			}
 			if diff := cmp.Diff(test.asked, f.estimator.asked); diff != "" {
 				t.Errorf("asked clusters (-want +got):\n%s", diff)
@@ -97,8 +97,8 @@ func TestRemovalIsNotRepeated(t *testing.T) {
 func TestConflictIsRetriedWithoutEvent(t *testing.T) {
 	f := newFixture(t, newBinding(t, "web"))
 	f.rejectWrite = apierrors.NewConflict(schema.GroupResource{}, "web", errors.New("newer"))
-	if after := f.pass(t); after != loop.StaleRetryDelay {
-		t.Errorf("again after %s", after)
+	if result := f.pass(t); result != loop.StaleResult() {
+		t.Errorf("result %v, want a retry with backoff", result)
 	}
 	if events := f.recordedEvents(); len(events) != 0 {
 		t.Errorf("events %q", events)
@@ -133,25 +133,25 @@ func TestStaleCacheIsNotUsed(t *testing.T) {
 	written := f.stored(t)
 	written.ResourceVersion += "0"
 	f.ownWrites.Record(requestFor("web"), written)
-	if after := f.pass(t); after != loop.StaleRetryDelay || len(f.estimator.asked) != 0 || f.writes != 0 {
-		t.Errorf("again after %s, asked %v, %d writes", after, f.estimator.asked, f.writes)
+	if result := f.pass(t); result != loop.StaleResult() || len(f.estimator.asked) != 0 || f.writes != 0 {
+		t.Errorf("result %v, asked %v, %d writes", result, f.estimator.asked, f.writes)
 	}
 }
 
 func TestChangesWhileEstimatorsAnswer(t *testing.T) {
 	tests := map[string]struct {
-		change func(*workv1alpha2.ResourceBinding)
-		want   []workv1alpha2.TargetCluster
-		after  bool
+		change  func(*workv1alpha2.ResourceBinding)
+		want    []workv1alpha2.TargetCluster
+		isStale bool
 	}{
 		"an eviction from the cluster is not undone": {
 			change: func(b *workv1alpha2.ResourceBinding) {
 				b.Generation, b.Spec.Clusters = 5, []workv1alpha2.TargetCluster{{Name: "m2", Replicas: 2}}
 				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}
-			}, want: []workv1alpha2.TargetCluster{{Name: "m2", Replicas: 2}}, after: true,
+			}, want: []workv1alpha2.TargetCluster{{Name: "m2", Replicas: 2}}, isStale: true,
 		},
 		"a change of the replicas by a user is not undone": {
-			change: func(b *workv1alpha2.ResourceBinding) { b.Generation, b.Spec.Clusters = 5, targets(4, 3) }, want: targets(4, 3), after: true,
+			change: func(b *workv1alpha2.ResourceBinding) { b.Generation, b.Spec.Clusters = 5, targets(4, 3) }, want: targets(4, 3), isStale: true,
 		},
 		"more replicas are ready": {
 			change: func(b *workv1alpha2.ResourceBinding) {
@@ -174,8 +174,8 @@ func TestChangesWhileEstimatorsAnswer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if after := f.pass(t); (after == loop.StaleRetryDelay) != test.after {
-				t.Errorf("again after %s", after)
+			if result := f.pass(t); (result == loop.StaleResult()) != test.isStale {
+				t.Errorf("result %v", result)
 			}
 			if diff := cmp.Diff(test.want, f.stored(t).Spec.Clusters); diff != "" {
 				t.Errorf("targets (-want +got):\n%s", diff)
@@ -191,11 +191,11 @@ func TestBindingIsDeletedWhileEstimatorsAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after := f.pass(t); after != 0 || f.writes != 0 || len(f.recordedEvents()) != 0 {
-		t.Errorf("again after %s, %d writes", after, f.writes)
+	if result := f.pass(t); !result.IsZero() || f.writes != 0 || len(f.recordedEvents()) != 0 {
+		t.Errorf("result %v, %d writes", result, f.writes)
 	}
-	if after := f.pass(t); after != 0 || len(f.estimator.asked) != 1 {
-		t.Errorf("again after %s, asked %v", after, f.estimator.asked)
+	if result := f.pass(t); !result.IsZero() || len(f.estimator.asked) != 1 {
+		t.Errorf("result %v, asked %v", result, f.estimator.asked)
 	}
 }
 

@@ -3,15 +3,11 @@ package loop
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
-
-// StaleRetryDelay is the delay before the next pass if a pass found that the cache is out of date.
-const StaleRetryDelay = 20 * time.Millisecond
 
 // ErrStale is returned when a decision or a write must wait until the cache is current.
 var ErrStale = errors.New("the cache is out of date")
@@ -43,14 +39,19 @@ func HoldsForAll(err error, predicate func(error) bool) bool {
 	return true
 }
 
-// Result converts the error of a pass to a result for the queue. For a stale cache it requests a
-// retry after StaleRetryDelay, without a log line. It returns any other error, so that the queue
-// retries with its backoff.
+// Result converts the error of a pass to a result for the queue, which retries any error with its
+// backoff. A stale cache is retried without a log line.
 func Result(err error) (reconcile.Result, error) {
 	if IsStale(err) {
-		return reconcile.Result{RequeueAfter: StaleRetryDelay}, nil
+		return StaleResult(), nil
 	}
 	return reconcile.Result{}, err
+}
+
+// StaleResult returns the result of a pass that found that the cache is out of date. The queue
+// retries the pass with its backoff, as after an error, but the pass does not count as failed.
+func StaleResult() reconcile.Result {
+	return reconcile.Result{Requeue: true} //nolint:staticcheck // only this field selects the backoff without an error
 }
 
 // StaleIfNotFound converts a NotFound error to ErrStale. It is for an object that the cache

@@ -21,7 +21,7 @@ var (
 )
 
 func TestResult(t *testing.T) {
-	soon := reconcile.Result{RequeueAfter: StaleRetryDelay}
+	soon := StaleResult()
 	tests := map[string]struct {
 		err     error
 		want    reconcile.Result

@@ -44,7 +44,7 @@ func TestConflictIsNotReported(t *testing.T) {
 	l := newTestScheduler(t, withoutVersion(newBinding(divided)), member("member1"))
 	l.rejectOnce["clusters"] = apierrors.NewConflict(schema.GroupResource{}, "web", errors.New("newer"))
 	writes, after, stored := l.pass(t)
-	if diff := cmp.Diff([]string{"clusters"}, writes); diff != "" || after != loop.StaleRetryDelay {
+	if diff := cmp.Diff([]string{"clusters"}, writes); diff != "" || after != conflictRetryDelay {
 		t.Errorf("again after %s, writes:\n%s", after, diff)
 	}
 	if len(stored.Status.Conditions) != 0 || len(l.recordedEvents()) != 0 {
@@ -61,7 +61,7 @@ func TestRestoredBindingIsScheduledAgain(t *testing.T) {
 	}
 	lost.ResourceVersion += "000"
 	l.ownWrites.RecordState(requestFor("web-deployment"), lost)
-	if _, after, _ := l.pass(t); after != loop.StaleRetryDelay {
+	if _, after, _ := l.pass(t); after != conflictRetryDelay {
 		t.Errorf("the write over a lost state is retried after %s", after)
 	}
 	_, _, stored := l.pass(t)

@@ -13,7 +13,6 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/loop"
 )
 
 // interruptedEstimator estimates by resource summaries, and then calls a function.
@@ -88,7 +87,7 @@ func TestConcurrentWorkersDoNotOvercommit(t *testing.T) {
 	for range workers {
 		group.Go(func() {
 			for r := range pending {
-				for retry := loop.StaleRetryDelay; retry == loop.StaleRetryDelay; {
+				for retry := conflictRetryDelay; retry == conflictRetryDelay; {
 					result, err := l.Reconcile(t.Context(), r)
 					if err != nil {
 						t.Error(err)

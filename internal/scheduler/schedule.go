@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
@@ -10,8 +11,10 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
-	"karmada.io/karmada/internal/loop"
 )
+
+// conflictRetryDelay is the delay before the next pass over a binding that changed during a pass.
+const conflictRetryDelay = 20 * time.Millisecond
 
 // schedule chooses clusters for a binding, stores them, and reports the result.
 func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
@@ -126,7 +129,7 @@ func (s *scheduler) placementInput(ctx context.Context, p pass, capacities *esti
 // finish records the verdict on the binding and returns when the binding is retried.
 func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Result {
 	if v.retry == retryAfterConflict {
-		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}
+		return reconcile.Result{RequeueAfter: conflictRetryDelay}
 	}
 	if apierrors.IsNotFound(v.err) {
 		s.stopTracking(p.request)
@@ -135,7 +138,7 @@ func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Res
 	v = v.withUnknownClusters(p.stored, p.snapshot.find).withFailedEstimators(p.stored)
 	if err := s.writeStatus(ctx, p, v); err != nil {
 		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}
+			return reconcile.Result{RequeueAfter: conflictRetryDelay}
 		}
 		v.err, v.message, v.retry = err, err.Error(), retryWithBackoff
 	}

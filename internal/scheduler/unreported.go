@@ -14,7 +14,6 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
-	"karmada.io/karmada/internal/loop"
 )
 
 // unreportedTracker tracks the bindings that name another scheduler. For each of them it stores
@@ -90,7 +89,7 @@ func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored b
 	_, err := s.updateStatus(ctx, stored, next)
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}, nil
+		return reconcile.Result{RequeueAfter: conflictRetryDelay}, nil
 	case apierrors.IsNotFound(err):
 		return reconcile.Result{}, nil
 	case err != nil:

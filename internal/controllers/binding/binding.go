@@ -1,6 +1,5 @@
-// Package binding answers "does every cluster of a binding have the Work that it should have?". It
-// creates, updates and deletes the Works of ResourceBindings and ClusterResourceBindings with the
-// same code.
+// Package binding creates, updates and deletes the Works of ResourceBindings and
+// ClusterResourceBindings with the same code.
 //
 // Invariants:
 //
@@ -166,8 +165,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("reading the binding: %w", err)
 	}
 	r.orphans.delete(request.NamespacedName)
-	if visible, err := r.writes.AreVisible(ctx, request.NamespacedName, r.karmada, r.karmadaReader); err != nil || !visible {
-		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}, err
+	if visible, err := r.writes.AreVisible(ctx, request.NamespacedName, r.karmada, r.karmadaReader); err != nil {
+		return reconcile.Result{}, err
+	} else if !visible {
+		return loop.StaleResult(), nil
 	}
 	works, err := r.worksOf(ctx, bound)
 	if err != nil {
@@ -209,7 +210,7 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 		return r.finishReconcile(ctx, outcome)
 	}
 	if isTemplateStale(template, spec.Resource) {
-		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}, nil
+		return loop.StaleResult(), nil
 	}
 	if rejection := tenancy.CheckSystemLabel(template); rejection != nil {
 		outcome.addFailureForAll(targets, withDeliveredHint(rejection, works))

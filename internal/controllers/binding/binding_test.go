@@ -215,7 +215,7 @@ func TestOrphanIsKeptWhileBindingIsStale(t *testing.T) {
 	if err != nil || len(works) != 1 {
 		t.Fatalf("got %v, %v", works, err)
 	}
-	if result, err := w.ensure(t.Context(), old, works); err != nil || result.RequeueAfter != loop.StaleRetryDelay {
+	if result, err := w.ensure(t.Context(), old, works); err != nil || result != loop.StaleResult() {
 		t.Errorf("got %v, %v", result, err)
 	}
 	if diff := cmp.Diff([]string{"m1"}, w.clustersWithWorks()); diff != "" {

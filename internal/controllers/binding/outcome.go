@@ -108,9 +108,10 @@ type failureClasses struct {
 	// hasOtherFailure is true if a reported failure concerns no single cluster. An example is a
 	// failed deletion of Works that the binding does not need.
 	hasOtherFailure bool
-	// requeueAfter is the delay until the next reconcile, or zero if no further reconcile is
-	// needed. If there are retried failures, the backoff of the queue is used instead.
-	requeueAfter time.Duration
+	// isStale is true if a cache was out of date.
+	isStale bool
+	// isBlocked is true if a reported failure ends only after a change by a user.
+	isBlocked bool
 }
 
 // classifyFailures groups failures by the reaction that they require. Stale caches are not
@@ -124,7 +125,7 @@ func classifyFailures(failures []error) failureClasses {
 		var blocked *blockedError
 		var rejected *tenancy.ForbiddenError
 		if loop.IsStale(err) {
-			v.requeueWithin(loop.StaleRetryDelay)
+			v.isStale = true
 			continue
 		}
 		if interpreter.IsBusy(err) {
@@ -138,12 +139,12 @@ func classifyFailures(failures []error) failureClasses {
 		}
 		if errors.As(err, &overrideError) {
 			v.overrideErrors = append(v.overrideErrors, err)
-			v.requeueWithin(blockedRetryDelay)
+			v.isBlocked = true
 			continue
 		}
 		v.otherErrors = append(v.otherErrors, err)
 		if errors.As(err, &blocked) || errors.As(err, &rejected) {
-			v.requeueWithin(blockedRetryDelay)
+			v.isBlocked = true
 			continue
 		}
 		if tooLarge := (*sizeError)(nil); !errors.As(err, &tooLarge) {
@@ -151,12 +152,6 @@ func classifyFailures(failures []error) failureClasses {
 		}
 	}
 	return v
-}
-
-func (f *failureClasses) requeueWithin(delay time.Duration) {
-	if f.requeueAfter == 0 || delay < f.requeueAfter {
-		f.requeueAfter = delay
-	}
 }
 
 // byCluster returns the messages of the reported failures for each cluster. Each message contains
@@ -202,7 +197,7 @@ func (r *reconciler) recordRendering(ctx context.Context, outcome *syncOutcome, 
 func (r *reconciler) finishReconcile(ctx context.Context, outcome *syncOutcome) (reconcile.Result, error) {
 	classes := classifyFailures(outcome.failures)
 	if err := r.recordRendering(ctx, outcome, classes); loop.IsStale(err) {
-		classes.requeueWithin(loop.StaleRetryDelay)
+		classes.isStale = true
 	} else if err != nil {
 		classes.retried = append(classes.retried, err)
 	}
@@ -214,8 +209,13 @@ func (r *reconciler) finishReconcile(ctx context.Context, outcome *syncOutcome) 
 		r.recordProgressEvents(outcome, recovered)
 		r.recordSuccessEvents(outcome)
 	}
-	if len(classes.retried) > 0 {
+	switch {
+	case len(classes.retried) > 0:
 		return reconcile.Result{}, errors.Join(classes.retried...)
+	case classes.isStale:
+		return loop.StaleResult(), nil
+	case classes.isBlocked:
+		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
 	}
-	return reconcile.Result{RequeueAfter: classes.requeueAfter}, nil
+	return reconcile.Result{}, nil
 }

@@ -173,7 +173,7 @@ func TestReconcileWaitsForOwnRecord(t *testing.T) {
 		},
 	})
 	w.karmada = lagging
-	if result, requests := w.reconcile(); len(requests) != 0 || result.RequeueAfter != loop.StaleRetryDelay {
+	if result, requests := w.reconcile(); len(requests) != 0 || result != loop.StaleResult() {
 		t.Errorf("with a lagging cache: %v, %v", requests, result)
 	}
 	w.karmada = w.store

@@ -38,7 +38,7 @@ func TestWorkThatIsTooLargeIsReportedAndNotRetried(t *testing.T) {
 			if !strings.HasPrefix(err.Error(), test.want) || !errors.Is(err, test.err) {
 				t.Errorf("got %v", err)
 			}
-			if len(classes.reported) != 1 || len(classes.retried) != 0 || classes.requeueAfter != 0 {
+			if len(classes.reported) != 1 || len(classes.retried) != 0 || classes.isBlocked {
 				t.Errorf("classes %+v", classes)
 			}
 		})

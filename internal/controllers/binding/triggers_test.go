@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -248,23 +247,23 @@ func TestClassifyFailures(t *testing.T) {
 	cases := map[string]struct {
 		failures                          []error
 		reported, overrideErrors, retried int // all other reported failures are no override errors
-		after                             time.Duration
+		isStale, isBlocked                bool
 	}{
 		"none":                                    {},
-		"a conflict is not reported":              {[]error{conflict}, 0, 0, 0, loop.StaleRetryDelay},
-		"a stale cache is not reported":           {[]error{exists, loop.ErrStale}, 0, 0, 0, loop.StaleRetryDelay},
-		"an override error waits for a user":      {[]error{overrideError}, 1, 1, 0, blockedRetryDelay},
-		"an obstacle is retried later":            {[]error{&blockedError{"being deleted"}}, 1, 0, 0, blockedRetryDelay},
-		"a rule that did not run is only retried": {[]error{&clusterError{"m1", &interpreter.BusyError{Text: "8 calls run"}}}, 0, 0, 1, 0},
-		"other errors are retried":                {[]error{errors.New("timeout")}, 1, 0, 1, 0},
-		"the shortest delay comes first":          {[]error{conflict, overrideError}, 1, 1, 0, loop.StaleRetryDelay},
-		"the shortest delay counts":               {[]error{overrideError, conflict, errors.New("timeout")}, 2, 1, 1, loop.StaleRetryDelay},
+		"a conflict is not reported":              {[]error{conflict}, 0, 0, 0, true, false},
+		"a stale cache is not reported":           {[]error{exists, loop.ErrStale}, 0, 0, 0, true, false},
+		"an override error waits for a user":      {[]error{overrideError}, 1, 1, 0, false, true},
+		"an obstacle is retried later":            {[]error{&blockedError{"being deleted"}}, 1, 0, 0, false, true},
+		"a rule that did not run is only retried": {[]error{&clusterError{"m1", &interpreter.BusyError{Text: "8 calls run"}}}, 0, 0, 1, false, false},
+		"other errors are retried":                {[]error{errors.New("timeout")}, 1, 0, 1, false, false},
+		"a conflict and an override error":        {[]error{conflict, overrideError}, 1, 1, 0, true, true},
+		"a failure of each class":                 {[]error{overrideError, conflict, errors.New("timeout")}, 2, 1, 1, true, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := classifyFailures(tc.failures)
 			if len(v.reported) != tc.reported || len(v.overrideErrors) != tc.overrideErrors || len(v.otherErrors) != tc.reported-tc.overrideErrors ||
-				len(v.retried) != tc.retried || v.requeueAfter != tc.after {
+				len(v.retried) != tc.retried || v.isStale != tc.isStale || v.isBlocked != tc.isBlocked {
 				t.Errorf("got %+v", v)
 			}
 		})
@@ -275,8 +274,8 @@ func TestReconcileWaitsUntilTheCacheShowsItsWrites(t *testing.T) {
 	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
 	key := types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
 	w.writes.Record(key, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "unseen", ResourceVersion: "7"}})
-	if result, writes := w.reconcile(); len(writes) > 0 || result.RequeueAfter != loop.StaleRetryDelay {
-		t.Errorf("before the cache shows the write: %v, requeued after %s", writes, result.RequeueAfter)
+	if result, writes := w.reconcile(); len(writes) > 0 || result != loop.StaleResult() {
+		t.Errorf("before the cache shows the write: %v, result %v, want a retry with backoff", writes, result)
 	}
 	w.writes.Forget(key)
 	if _, writes := w.reconcile(); len(writes) != 1 {

@@ -133,8 +133,8 @@ func TestDependentMissingOnlyInCacheIsNotDetached(t *testing.T) {
 	}
 	result, writes, _ := w.reconcile("web-deployment")
 	expectEqual(t, "writes", writes)
-	if result.RequeueAfter != loop.StaleRetryDelay {
-		t.Errorf("requeued after %s", result.RequeueAfter)
+	if result != loop.StaleResult() {
+		t.Errorf("result %v, want a retry with backoff", result)
 	}
 }
 
@@ -425,7 +425,7 @@ func TestStaleTemplateIsRetried(t *testing.T) {
 	result, writes, events := w.reconcile("web-deployment")
 	expectEqual(t, "writes", writes)
 	expectEqual(t, "events", events)
-	if result.RequeueAfter != loop.StaleRetryDelay {
-		t.Errorf("requeued after %s", result.RequeueAfter)
+	if result != loop.StaleResult() {
+		t.Errorf("result %v, want a retry with backoff", result)
 	}
 }

@@ -40,9 +40,8 @@ func (r *reconciler) finishReconcile(dependent *workv1alpha2.ResourceBinding, er
 	return resultFor(err)
 }
 
-// resultFor converts an error to a result for the queue. For a stale cache it requests a retry
-// after a short delay, without a log line. For an error that a user must resolve it requests a
-// retry after userRetryDelay.
+// resultFor converts an error to a result for the queue. A stale cache is retried with backoff,
+// without a log line, and an error that a user must resolve after userRetryDelay.
 func resultFor(err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:

@@ -159,7 +159,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil && ctx.Err() != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // the process ends; the next one finds the taint
 	}
-	return reconcile.Result{RequeueAfter: requeueAfter}, err
+	if err != nil {
+		return loop.Result(err)
+	}
+	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }
 
 // readStay returns a binding and how long the binding may stay in the cluster. It reads the taints
@@ -201,7 +204,7 @@ func (r *reconciler) evictIfDue(ctx context.Context, req request) (evicted bool,
 	eviction, err := r.evict(ctx, bound, req.cluster, stay)
 	switch {
 	case apierrors.IsConflict(err):
-		return false, loop.StaleRetryDelay, nil
+		return false, 0, err
 	case apierrors.IsNotFound(err):
 		return false, 0, nil
 	case ctx.Err() != nil:

@@ -109,6 +109,7 @@ func TestReconcile(t *testing.T) {
 		refuse       error
 		evicted      bool
 		requeueAfter time.Duration
+		isStale      bool
 		wantErr      bool
 		events       int
 	}{
@@ -122,7 +123,7 @@ func TestReconcile(t *testing.T) {
 		"a binding in deletion":                                      {stored: []client.Object{newTaintedCluster(0), deleted}},
 		"a binding in other clusters":                                {stored: []client.Object{newTaintedCluster(0), elsewhere}},
 		"a deleted binding":                                          {stored: []client.Object{newTaintedCluster(0)}},
-		"a conflict is retried without an event":                     {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewConflict(schema.GroupResource{}, "x", nil), requeueAfter: loop.StaleRetryDelay},
+		"a conflict is retried without an event":                     {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewConflict(schema.GroupResource{}, "x", nil), isStale: true},
 		"a rejection is retried with events on binding and template": {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: errors.New("rejected"), wantErr: true, events: 2},
 		"a binding that is deleted in the meantime":                  {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewNotFound(schema.GroupResource{}, "x")},
 	}
@@ -131,8 +132,8 @@ func TestReconcile(t *testing.T) {
 			f := newFixture(t, test.stored...)
 			f.writeErr = test.refuse
 			result, err := f.Reconcile(t.Context(), webInM1)
-			if (err != nil) != test.wantErr || result.RequeueAfter != test.requeueAfter || len(f.recorder.Events) != test.events {
-				t.Errorf("error %v, requeue after %s, %d events", err, result.RequeueAfter, len(f.recorder.Events))
+			if (err != nil) != test.wantErr || result.RequeueAfter != test.requeueAfter || (result == loop.StaleResult()) != test.isStale || len(f.recorder.Events) != test.events {
+				t.Errorf("error %v, result %v, %d events", err, result, len(f.recorder.Events))
 			}
 			if !test.evicted {
 				if f.writes > 0 && test.refuse == nil {
