@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,9 +15,13 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// maxTrackedObjects limits how many failures are stored, and how many successes are stored, to
-// record each of them only once.
-const maxTrackedObjects = 10_000
+const (
+	// maxTrackedSuccesses is the maximum number of stored successes.
+	maxTrackedSuccesses = 10_000
+	// failurePeriod is how long a failure is stored at least after its last occurrence. It must be
+	// longer than the delay between two retries.
+	failurePeriod = time.Hour
+)
 
 // Events records the events of one component. It gives all controllers the same rules for events.
 //
@@ -28,7 +33,7 @@ type Events struct {
 	recorder record.EventRecorder
 
 	mu               sync.Mutex
-	reportedFailures *lru.Cache
+	reportedFailures recentFailures
 	// lastSuccess holds the content version of each object at its last success. It is nil in
 	// EventModeChanges.
 	lastSuccess *lru.Cache
@@ -36,7 +41,7 @@ type Events struct {
 
 // NewEvents returns Events in EventModeChanges that write to the given recorder.
 func NewEvents(recorder record.EventRecorder) *Events {
-	return &Events{recorder: recorder, reportedFailures: lru.New(maxTrackedObjects)}
+	return &Events{recorder: recorder}
 }
 
 // failureKey identifies a failure. It contains the cluster, because otherwise two clusters with
@@ -45,6 +50,36 @@ type failureKey struct {
 	uid     types.UID
 	reason  string
 	cluster string
+}
+
+// recentFailures stores the messages of failures until they no longer occur, for example because
+// their objects were deleted. Their number is not limited, because without its message each retry of
+// a failure would record an event.
+type recentFailures struct {
+	// current contains the failures that occurred after periodStart, and previous those of the period
+	// before.
+	current, previous map[failureKey]string
+	periodStart       time.Time
+}
+
+// swap stores the message of a failure and returns the stored message.
+func (r *recentFailures) swap(key failureKey, message string) (stored string, isStored bool) {
+	if now := time.Now(); r.current == nil || now.Sub(r.periodStart) >= failurePeriod {
+		r.previous, r.current, r.periodStart = r.current, map[failureKey]string{}, now
+	}
+	stored, isStored = r.remove(key)
+	r.current[key] = message
+	return stored, isStored
+}
+
+// remove removes a failure and returns its stored message.
+func (r *recentFailures) remove(key failureKey) (stored string, isStored bool) {
+	if stored, isStored = r.current[key]; !isStored {
+		stored, isStored = r.previous[key]
+	}
+	delete(r.current, key)
+	delete(r.previous, key)
+	return stored, isStored
 }
 
 // RecordDecision records a decision about an object. Callers must call it only when they make the
@@ -69,14 +104,11 @@ func (e *Events) RecordClusterFailure(cluster string, object client.Object, reas
 	}
 	key, message := failureKey{object.GetUID(), reason, cluster}, err.Error()
 	e.mu.Lock()
-	last, ok := e.reportedFailures.Get(key)
-	if ok && last == message {
-		e.mu.Unlock()
-		return
-	}
-	e.reportedFailures.Add(key, message)
+	stored, isStored := e.reportedFailures.swap(key, message)
 	e.mu.Unlock()
-	e.recorder.Event(object, corev1.EventTypeWarning, reason, message)
+	if !isStored || stored != message {
+		e.recorder.Event(object, corev1.EventTypeWarning, reason, message)
+	}
 }
 
 // ClearFailure removes a stored failure, so that the same failure is recorded again if it occurs
@@ -87,11 +119,9 @@ func (e *Events) ClearFailure(object client.Object, reason string) (failed bool)
 
 // ClearClusterFailure is ClearFailure for one of the clusters of an object.
 func (e *Events) ClearClusterFailure(cluster string, object client.Object, reason string) (failed bool) {
-	key := failureKey{object.GetUID(), reason, cluster}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_, failed = e.reportedFailures.Get(key)
-	e.reportedFailures.Remove(key)
+	_, failed = e.reportedFailures.remove(failureKey{object.GetUID(), reason, cluster})
 	return failed
 }
 

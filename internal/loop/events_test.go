@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -74,4 +77,39 @@ func TestFailuresByCluster(t *testing.T) {
 	if diff := cmp.Diff(want, recordedEvents(recorder)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestRetriesOfManyFailuresRecordNoEvents(t *testing.T) {
+	const objects = 50_000
+	recorder := record.NewFakeRecorder(2 * objects)
+	events := NewEvents(recorder)
+	for range 2 { // one round of retries
+		for i := range objects {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}
+			events.RecordFailure(object, "SyncFailed", errors.New("rejected"))
+		}
+	}
+	if got := len(recorder.Events); got != objects {
+		t.Errorf("%d events for %d failures", got, objects)
+	}
+}
+
+func TestFailuresThatNoLongerOccurAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder := record.NewFakeRecorder(10)
+		events := NewEvents(recorder)
+		deleted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
+		retried := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "2"}}
+		events.RecordFailure(deleted, "SyncFailed", errors.New("rejected"))
+		for range 10 {
+			events.RecordFailure(retried, "SyncFailed", errors.New("rejected"))
+			time.Sleep(failurePeriod - time.Second)
+		}
+		if got := len(recordedEvents(recorder)); got != 2 {
+			t.Errorf("%d events, want 2", got)
+		}
+		if events.ClearFailure(deleted, "SyncFailed") || !events.ClearFailure(retried, "SyncFailed") {
+			t.Error("the failure of the deleted object is stored, or the recent failure is not")
+		}
+	})
 }

@@ -41,7 +41,7 @@ func ParseEventMode(text string) (EventMode, error) {
 func (e *Events) WithMode(mode EventMode) *Events {
 	e.lastSuccess = nil
 	if mode == EventModeAll {
-		e.lastSuccess = lru.New(maxTrackedObjects)
+		e.lastSuccess = lru.New(maxTrackedSuccesses)
 	}
 	return e
 }
