@@ -1,6 +1,5 @@
-// Package execution answers "does the member have the objects of its Works?". It creates, updates
-// and deletes the objects of Works in member clusters, repairs drift, and reports the results in
-// the conditions of the Works.
+// Package execution creates, updates and deletes the objects of Works in member clusters, repairs
+// drift, and reports the results in the conditions of the Works.
 //
 // It changes only objects that were created for the same Work, and objects whose policy says
 // Overwrite. It deletes an object only if it is proven that the object belongs to the Work, and
@@ -141,7 +140,7 @@ func (c *controller) Start(ctx context.Context) error {
 }
 
 var (
-	// errClusterNotReady reports that the delivery waits until the cluster is ready.
+	// errClusterNotReady reports that a deletion or a check waits until the cluster is ready.
 	errClusterNotReady = errors.New("not ready")
 	// errClusterNotResponding replaces the connection errors of a cluster that does not respond.
 	// The texts of connection errors differ at each attempt, so that events with these texts would
@@ -181,7 +180,7 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	c.events.RecordSuccess(stored, workv1alpha1.EventReasonWorkDispatching, "%s", work.DispatchingCondition(stored).Message)
 	if !c.isReachable(cluster) {
 		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
-		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
+		return reconcile.Result{}, fanout.ErrAwaitsRecovery
 	}
 	target, err := c.members.GetForCluster(ctx, cluster)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package fanout answers: how are objects for many member clusters reconciled so that no cluster
-// delays another? Every cluster has its own queue and workers, and all clusters share one set of
-// event handlers.
+// Package fanout reconciles the objects of many member clusters so that no cluster delays another.
+// Every cluster has its own queue and workers, and all clusters share one set of event handlers.
 //
 // A cluster that hangs blocks only its own workers. The number of objects limits the length of a
 // queue, because queues deduplicate keys. Workers stop when the context ends or their cluster is
@@ -11,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,8 +23,11 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// ReconcileFunc reconciles one object of one cluster. An error is retried with backoff. A result
-// with RequeueAfter is reconciled again after that time.
+// ErrAwaitsRecovery is the error of a pass that can succeed only after the next RetryNow.
+var ErrAwaitsRecovery = errors.New("the object waits until the cluster recovers")
+
+// ReconcileFunc reconciles one object of one cluster. An error is retried with backoff, and
+// ErrAwaitsRecovery only by RetryNow. A result with RequeueAfter is reconciled again after that time.
 type ReconcileFunc func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
 
 // Options configure the pools.
@@ -63,8 +67,10 @@ type pool struct {
 	cancel context.CancelFunc
 
 	mu sync.Mutex
-	// backoffKeys are the keys whose last reconcile failed. RetryNow retries them at once.
-	backoffKeys map[types.NamespacedName]struct{}
+	// failedKeys are the keys whose last reconcile failed. RetryNow retries them at once.
+	failedKeys map[types.NamespacedName]struct{}
+	// recoveries is the number of calls of RetryNow.
+	recoveries int
 }
 
 // New returns pools that call reconcile for each queued key.
@@ -117,7 +123,7 @@ func (p *Pools) add(item pendingKey, opts priorityqueue.AddOpts) {
 	}
 }
 
-// RetryNow retries at once all keys of a cluster that are in backoff, because the cluster is
+// RetryNow retries at once all keys of a cluster whose last reconcile failed, because the cluster is
 // reachable again.
 func (p *Pools) RetryNow(cluster string) {
 	p.mu.Lock()
@@ -127,10 +133,8 @@ func (p *Pools) RetryNow(cluster string) {
 		return
 	}
 	pool.mu.Lock()
-	keys := make([]types.NamespacedName, 0, len(pool.backoffKeys))
-	for key := range pool.backoffKeys {
-		keys = append(keys, key)
-	}
+	pool.recoveries++
+	keys := slices.Collect(maps.Keys(pool.failedKeys))
 	pool.mu.Unlock()
 	for _, key := range keys {
 		pool.queue.Forget(key)
@@ -166,8 +170,8 @@ func (p *Pools) getOrCreatePool(cluster string) *pool {
 func (p *Pools) startPool(ctx context.Context, cluster string) *pool {
 	ctx, cancel := context.WithCancel(ctx)
 	created := &pool{
-		cancel:      cancel,
-		backoffKeys: map[types.NamespacedName]struct{}{},
+		cancel:     cancel,
+		failedKeys: map[types.NamespacedName]struct{}{},
 		queue: loop.WithSafeShutdown(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
 			o.RateLimiter = loop.NewRateLimiter[types.NamespacedName](p.options.Backoff)
 			o.MetricProvider = noMetrics{}
@@ -193,20 +197,22 @@ func (p *Pools) runWorker(ctx context.Context, cluster string, pool *pool) {
 func (p *Pools) handle(ctx context.Context, cluster string, pool *pool, key types.NamespacedName, priority int) {
 	defer pool.queue.Done(key)
 	logger := klog.FromContext(ctx).WithValues("controller", p.options.Name, "member", cluster, "object", key)
+	recoveries := pool.recoveryCount()
 	result, err := p.reconcileSafely(klog.NewContext(ctx, logger), cluster, key)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return
+	}
+	hasRecovered := pool.recordOutcome(key, err) > recoveries
+	switch {
+	case errors.Is(err, ErrAwaitsRecovery) && !hasRecovered:
+		pool.queue.Forget(key)
 	case err != nil:
-		pool.setInBackoff(key, true)
 		logger.V(2).Info("Reconcile will be retried", "cause", err)
 		pool.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, key)
 	case result.RequeueAfter > 0:
-		pool.setInBackoff(key, false)
 		pool.queue.Forget(key)
 		pool.queue.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter, Priority: &priority}, key)
 	default:
-		pool.setInBackoff(key, false)
 		pool.queue.Forget(key)
 	}
 }
@@ -225,12 +231,21 @@ func (p *Pools) reconcileSafely(ctx context.Context, cluster string, key types.N
 	return p.reconcile(ctx, cluster, key)
 }
 
-func (p *pool) setInBackoff(key types.NamespacedName, waiting bool) {
+func (p *pool) recoveryCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if waiting {
-		p.backoffKeys[key] = struct{}{}
-		return
+	return p.recoveries
+}
+
+// recordOutcome records whether a reconcile failed, and returns the recovery count. If the count grew
+// during the reconcile, RetryNow did not retry the key.
+func (p *pool) recordOutcome(key types.NamespacedName, err error) (recoveries int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.failedKeys[key] = struct{}{}
+	} else {
+		delete(p.failedKeys, key)
 	}
-	delete(p.backoffKeys, key)
+	return p.recoveries
 }

@@ -3,8 +3,10 @@ package fanout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -74,7 +76,7 @@ func TestRetryNow(t *testing.T) {
 	pool := pools.pools["member1"]
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		pool.mu.Lock()
-		waiting := len(pool.backoffKeys)
+		waiting := len(pool.failedKeys)
 		pool.mu.Unlock()
 		if waiting == 1 {
 			break
@@ -87,6 +89,35 @@ func TestRetryNow(t *testing.T) {
 	if got := receive(t, tries); got != "a" {
 		t.Errorf("retried %s", got)
 	}
+}
+
+func TestKeyAwaitsRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		passes, duringPass := 0, func() {}
+		pools := startPools(t, Options{Name: "test", Workers: 1, Backoff: loop.Backoff{Base: time.Millisecond, Max: time.Second}},
+			func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
+				passes++
+				duringPass()
+				return reconcile.Result{}, fmt.Errorf("cluster m1: %w", ErrAwaitsRecovery)
+			})
+		expectPasses := func(when string, want int) {
+			t.Helper()
+			time.Sleep(time.Hour)
+			if synctest.Wait(); passes != want {
+				t.Fatalf("%s: %d passes, want %d", when, passes, want)
+			}
+		}
+		pools.Add("m1", namedKey("a"), loop.LivePriority, 0)
+		expectPasses("while the cluster is lost", 1)
+		pools.RetryNow("m1")
+		expectPasses("after its recovery", 2)
+		duringPass = func() {
+			duringPass = func() {}
+			pools.RetryNow("m1")
+		}
+		pools.RetryNow("m1")
+		expectPasses("after a recovery during a pass", 4)
+	})
 }
 
 func TestPanicIsRetried(t *testing.T) {

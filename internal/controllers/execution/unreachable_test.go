@@ -1,0 +1,34 @@
+package execution
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/fanout"
+	"karmada.io/karmada/internal/loop/statuswriter"
+)
+
+// lostMembers are members that do not respond.
+type lostMembers struct{ Members }
+
+func (lostMembers) IsHealthy(string) bool { return false }
+
+func TestWorkAwaitsRecoveryOfLostCluster(t *testing.T) {
+	c := &controller{
+		members: lostMembers{}, tracker: newAppliedTracker(), events: loop.NewEvents(record.NewFakeRecorder(10)), now: time.Now,
+		reports: statuswriter.NewWriter(fake.NewClientBuilder().Build(), nil, statuswriter.DefaultOptions()),
+	}
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
+	stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
+	if result, err := c.deliver(t.Context(), cluster, stored); !result.IsZero() || !errors.Is(err, fanout.ErrAwaitsRecovery) {
+		t.Errorf("result %v, error %v; want no retry before the recovery", result, err)
+	}
+}
