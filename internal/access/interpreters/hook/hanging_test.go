@@ -145,7 +145,7 @@ func (b *bubble) hang(calls int) (wait func() []error) {
 	}
 }
 
-const tooSlow = "https://slow/interpret: the webhook is slow, and another call waits for its answer: make the webhook faster, or wait until that call ends"
+const tooSlow = "https://slow/interpret: the webhook is slow, and 3 other calls wait for its response: make the webhook faster, or wait until a call ends"
 
 const noAnswer = "https://slow/interpret: no answer within 10s: make the webhook faster, or raise its timeoutSeconds (up to 30). After this, calls of the webhook are paused for up to 1 minute"
 
@@ -164,7 +164,7 @@ func TestHangingWebhookDelaysNoOtherWebhook(t *testing.T) {
 				b.Errorf("busy: %t for %v", interpreter.IsBusy(err), err)
 			}
 		}
-		if diff := cmp.Diff(map[string]int{noAnswer: 1, tooSlow: maxCalls - 1}, texts); diff != "" {
+		if diff := cmp.Diff(map[string]int{noAnswer: maxSlowCalls, tooSlow: maxCalls - maxSlowCalls}, texts); diff != "" {
 			b.Errorf("errors (-want +got):\n%s", diff)
 		}
 		if took := time.Since(start); took != b.slow.Timeout {
@@ -211,14 +211,20 @@ func TestHangingWebhookFreesWorkers(t *testing.T) {
 	})
 }
 
-func TestSlowWebhookIsCalledOneByOne(t *testing.T) {
+func TestSlowCallsAreLimited(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		wait := b.hang(1)
+		wait := b.hang(maxSlowCalls - 1)
+		advance(maxPatience)
+		b.hangs.Store(false)
+		b.expect(b.slow, "", 0)
+		b.hangs.Store(true)
+		waitForLast := b.hang(1)
 		advance(2 * maxPatience)
 		b.expect(b.slow, tooSlow, 0)
 		b.hangs.Store(false)
 		wait()
-		advance(time.Second)
+		waitForLast()
+		advance(time.Minute)
 		b.expect(b.slow, "", 0)
 		for _, err := range b.hang(maxCalls)() {
 			if err != nil {

@@ -1,9 +1,8 @@
-// Package hook sends requests to interpreter webhooks over HTTPS. It answers: at which address is a
-// webhook, what does it respond, and why does it not respond?
+// Package hook sends requests to interpreter webhooks over HTTPS, and explains failures.
 //
 // Invariants:
 //
-//   - A webhook that hangs occupies at most 8 callers for 1 second, and one caller for its timeout. Then
+//   - A webhook that hangs occupies at most 8 callers for 1 second, and 3 callers for its timeout. Then
 //     its calls are paused: first those for the objects of this namespace, and those for all objects
 //     once it hung for 3 namespaces. Calls of other webhooks are not delayed.
 //   - A connection is used only if the server proves its identity with the CA bundle of the webhook.
@@ -35,9 +34,12 @@ const (
 	maxCalls = 8
 	// maxWait is the time that a further call waits for the end of another call.
 	maxWait = 100 * time.Millisecond
-	// maxPatience is the time after which a call is slow. Only one call of a webhook may be slow, so
-	// that a webhook that hangs does not occupy all workers of a controller until its timeout.
+	// maxPatience is the time after which a call is slow.
 	maxPatience = time.Second
+	// maxSlowCalls is the maximum number of slow calls of one webhook at a time. It is less than the
+	// usual number of workers of a controller, so that a webhook that hangs does not occupy all of them
+	// until its timeout.
+	maxSlowCalls = 3
 	// maxEndpoints limits the webhooks whose state is kept. The state of the webhook that was not
 	// called for the longest time is dropped first.
 	maxEndpoints = 1000
@@ -133,16 +135,14 @@ type endpoint struct {
 	caller  *Caller
 	hook    *webhook.Hook
 	breaker breaker.Breaker
-	// slots has an item for each call that runs.
-	slots chan struct{}
-	// slow has an item if a call is slow.
-	slow     chan struct{}
-	location *location
+	// slots has an item for each call that runs, and slow for each slow call.
+	slots, slow chan struct{}
+	location    *location
 }
 
 func newEndpoint(c *Caller, hook *webhook.Hook) *endpoint {
 	return &endpoint{
-		caller: c, hook: hook, slots: make(chan struct{}, maxCalls), slow: make(chan struct{}, 1),
+		caller: c, hook: hook, slots: make(chan struct{}, maxCalls), slow: make(chan struct{}, maxSlowCalls),
 		location: &location{config: hook.Client, services: c.options.Services, now: c.options.Now},
 	}
 }
@@ -174,12 +174,12 @@ func (e *endpoint) end() { <-e.slots }
 // The errors of calls that end or do not begin because of other calls. They say nothing about the object,
 // so that its condition does not change.
 var (
-	errSlow = &interpreter.BusyError{Text: "the webhook is slow, and another call waits for its answer: make the webhook faster, or wait until that call ends"}
+	errSlow = &interpreter.BusyError{Text: fmt.Sprintf("the webhook is slow, and %d other calls wait for its response: make the webhook faster, or wait until a call ends", maxSlowCalls)}
 	errFull = &interpreter.BusyError{Text: fmt.Sprintf("%d calls of the webhook run already: make the webhook faster, or wait until its calls end", maxCalls)}
 )
 
-// withPatience returns a context for a call. If the call becomes slow while another one is slow, the
-// context ends with errSlow. done must be called at the end of the call.
+// withPatience returns a context for a call. If the call becomes slow while maxSlowCalls others are
+// slow, the context ends with errSlow. done must be called at the end of the call.
 func (e *endpoint) withPatience(ctx context.Context) (patient context.Context, done func()) {
 	patient, cancel := context.WithCancelCause(ctx)
 	var mu sync.Mutex
