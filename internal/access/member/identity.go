@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// maxIdentityAttempts is the number of unproven connections after which a request is rejected.
-	// More than one attempt is needed, because a server may close a connection after each request.
+	// maxIdentityAttempts is the maximum number of identity checks for one request. More than one
+	// check may be needed, because another request may use the proven connection first.
 	maxIdentityAttempts = 3
 	// maxIdentityBytes is the maximum size of the answer that identifies the cluster, in bytes.
 	maxIdentityBytes = 1 << 20
@@ -136,7 +136,9 @@ func (i *identityVerifier) isProven(conn net.Conn) bool {
 	return found != nil && found.provenGeneration.Load() == i.generation.Load()+1
 }
 
-// roundTrip sends a request over a proven connection.
+// roundTrip sends a request over a proven connection. If the server closes each connection after its
+// first response, no request can use a proven connection. In that case, roundTrip sends the request
+// over a new connection immediately after maxIdentityAttempts successful identity checks.
 func (i *identityVerifier) roundTrip(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 	for range maxIdentityAttempts {
 		response, unproven, err := i.sendIfProven(next, request)
@@ -151,7 +153,7 @@ func (i *identityVerifier) roundTrip(next http.RoundTripper, request *http.Reque
 			return nil, fmt.Errorf("cluster %s: the body of the request cannot be sent again after its connection was proven", i.cluster)
 		}
 	}
-	return nil, fmt.Errorf("cluster %s: each request to %s uses another connection, and none of them could be proven", i.cluster, i.endpoint)
+	return next.RoundTrip(request)
 }
 
 // sendIfProven sends a request if its connection is proven. Otherwise it returns the connection,

@@ -215,6 +215,35 @@ func TestIdentityMismatchBlocksRequests(t *testing.T) {
 	}
 }
 
+// TestServerThatClosesConnections checks that a member is usable behind a proxy that closes each
+// connection after one response, and that another cluster behind this proxy gets no request.
+func TestServerThatClosesConnections(t *testing.T) {
+	right, wrong, vip := newIdentityServer(t, "right", false), newIdentityServer(t, "wrong", false), newVirtualIP(t)
+	right.Config.SetKeepAlivesEnabled(false)
+	wrong.Config.SetKeepAlivesEnabled(false)
+	vip.moveTo(addressOf(right))
+	target := openBehind(t, vip, "right")
+	for range 3 {
+		if err := createConfigMap(t, target); err != nil {
+			t.Fatalf("to the right cluster: %v", err)
+		}
+	}
+	if health := target.Probe(t.Context()); !health.Healthy || !health.Identity.Proven {
+		t.Errorf("the probe returns %+v", health)
+	}
+	if asked, writes := right.requests(); asked < len(writes) || len(writes) != 3 {
+		t.Errorf("%d identity reads and the requests %v, want 3 writes, each after an identity read", asked, writes)
+	}
+	vip.moveTo(addressOf(wrong))
+	var mismatch *IdentityError
+	if err := createConfigMap(t, target); !errors.As(err, &mismatch) || mismatch.Identity.OtherID != "wrong" {
+		t.Errorf("to another cluster: %v", err)
+	}
+	if _, writes := wrong.requests(); len(writes) > 0 {
+		t.Errorf("the other cluster got %v", writes)
+	}
+}
+
 func TestUnknownIdentityBlocksRequests(t *testing.T) {
 	secretive, vip := newIdentityServer(t, "", true), newVirtualIP(t)
 	vip.moveTo(addressOf(secretive))
