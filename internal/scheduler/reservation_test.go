@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,6 +53,54 @@ func TestResourcesThatAnotherBindingReservedMeanwhileAreNotUsed(t *testing.T) {
 	if diff := cmp.Diff([]int32{4}, l.reservedReplicas("member1")); diff != "" {
 		t.Errorf("assumed replicas (-want +got):\n%s", diff)
 	}
+}
+
+// TestSlowEstimatorDelaysNoOtherBindingOfGroup checks that bindings of a workload anti-affinity group
+// are scheduled concurrently, and still use different clusters.
+func TestSlowEstimatorDelaysNoOtherBindingOfGroup(t *testing.T) {
+	inGroup := func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.WorkloadAffinityGroups = &workv1alpha2.WorkloadAffinityGroups{AntiAffinityGroup: "app=web"}
+	}
+	l := newTestScheduler(t, withoutVersion(newBinding(aggregated, inGroup)), memberWithPods("member1", "6"), memberWithPods("member2", "6"))
+	l.options.Features.WorkloadAffinity = true
+	if err := l.karmada.Create(t.Context(), withoutVersion(newBinding(aggregated, inGroup, named("second")))); err != nil {
+		t.Fatal(err)
+	}
+	estimates := 0
+	l.estimators = []estimators.Row{{Name: "resource summary", Estimator: interruptedEstimator{then: func() {
+		if estimates++; estimates > 1 {
+			return
+		}
+		scheduled := make(chan error, 1)
+		go func() {
+			_, err := l.Reconcile(t.Context(), requestFor("second"))
+			scheduled <- err
+		}()
+		select {
+		case err := <-scheduled:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("the second binding waits for the estimator of the first one")
+		}
+	}}}}
+	_, _, first := l.pass(t)
+	second := &workv1alpha2.ResourceBinding{}
+	if err := l.karmada.Get(t.Context(), requestFor("second").NamespacedName, second); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]int{}
+	for _, target := range append(first.Spec.Clusters, second.Spec.Clusters...) {
+		used[target.Name]++
+	}
+	if diff := cmp.Diff(map[string]int{"member1": 1, "member2": 1}, used); diff != "" {
+		t.Errorf("bindings by cluster (-want +got):\n%s", diff)
+	}
+	l.reservedTargets.Range(func(left, _ any) bool {
+		t.Errorf("the targets of %v are still reserved", left)
+		return true
+	})
 }
 
 func TestReservationEndsIfTheWriteFails(t *testing.T) {

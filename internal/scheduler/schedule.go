@@ -18,6 +18,7 @@ const conflictRetryDelay = 20 * time.Millisecond
 
 // schedule chooses clusters for a binding, stores them, and reports the result.
 func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
+	defer s.reservedTargets.Delete(p.request)
 	desired, v, changed := s.placeBinding(ctx, p)
 	return s.finish(ctx, s.withStored(p, desired, changed), v)
 }
@@ -35,10 +36,6 @@ func (s *scheduler) withStored(p pass, desired binding.Object, changed bool) pas
 // placeBinding chooses clusters, and stores these clusters together with the placement for which
 // they were chosen.
 func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.Object, v verdict, changed bool) {
-	if s.isInWorkloadGroup(p.stored) {
-		s.workloadGroupMu.Lock()
-		defer s.workloadGroupMu.Unlock()
-	}
 	desired, v, err := s.reserveTargets(ctx, p)
 	if err != nil {
 		desired, changed = s.removeTerminatingTargets(ctx, p)
@@ -73,7 +70,7 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 const maxReservations = 5
 
 // reserveTargets chooses clusters, and reserves their resources, so that no other binding gets the
-// same resources. If other bindings always reserve them first, the verdict is to retry soon. The
+// same resources, and no other binding of its workload affinity groups ignores the choice. If other bindings always reserve them first, the verdict is to retry soon. The
 // first of these bindings always succeeds, so that bindings cannot block each other.
 func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object, verdict, error) {
 	for range maxReservations {
@@ -86,7 +83,7 @@ func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object,
 		desired, v := desiredBinding(p, result, err)
 		v.failedEstimators = capacities.failures
 		v = v.withLimits(capacities.describeLimits())
-		if s.assumptions.reserve(p.request, p.stored, desired, capacities.assumedAt, s.now()) {
+		if s.reserve(ctx, p, input.Peers, desired, capacities.assumedAt) {
 			return desired, v, nil
 		}
 	}

@@ -1,7 +1,6 @@
-// Package scheduler answers: to which clusters does each binding go, and which bindings have to be
-// scheduled again after a change? It is the reconcile loop that uses the decisions of package
-// placement: it enqueues bindings by priority, schedules them with a snapshot of all clusters, and
-// stores the result.
+// Package scheduler assigns bindings to clusters. It is the reconcile loop that uses the decisions of
+// package placement: it enqueues bindings by priority and after changes, schedules them with a
+// snapshot of all clusters, and stores the result.
 //
 // Invariants:
 //   - A pass writes at most twice: first the clusters together with the placement for which they
@@ -94,8 +93,10 @@ type scheduler struct {
 	assumptions      *assumptions
 	metrics          metrics
 	now              func() time.Time
-	// workloadGroupMu serializes the scheduling of bindings in workload affinity groups, because
-	// the targets of such a binding depend on the targets of the other bindings in its groups.
+	// reservedTargets maps the request of a binding in a workload affinity group to the binding with
+	// new targets, from their reservation until ownWrites holds the written binding.
+	reservedTargets sync.Map
+	// workloadGroupMu serializes the reservations in reservedTargets.
 	workloadGroupMu sync.Mutex
 }
 
