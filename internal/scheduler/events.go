@@ -41,22 +41,24 @@ func (s *scheduler) recordFailureEvents(p pass, v verdict) {
 	if !s.reportedFailures.update(p.request, failures) {
 		return
 	}
-	s.deferredEvents.record(func() { s.recordFailures(p, v, failures) })
+	// The event may be deferred, and p and v refer to the snapshot of all clusters.
+	stored, hasSucceeded := p.stored, v.reason == workv1alpha2.BindingReasonSuccess
+	s.deferredEvents.record(func() { s.recordFailures(stored, hasSucceeded, failures) })
 }
 
-func (s *scheduler) recordFailures(p pass, v verdict, failures []error) {
-	template := binding.TemplateReference(p.stored)
+func (s *scheduler) recordFailures(stored binding.Object, hasSucceeded bool, failures []error) {
+	template := binding.TemplateReference(stored)
 	for _, err := range failures {
-		s.events.RecordFailure(p.stored, workv1alpha2.EventReasonScheduleBindingFailed, err)
+		s.events.RecordFailure(stored, workv1alpha2.EventReasonScheduleBindingFailed, err)
 		s.events.RecordFailure(template, workv1alpha2.EventReasonScheduleBindingFailed, err)
 	}
 	if len(failures) > 0 {
 		return
 	}
-	s.events.ClearFailure(p.stored, workv1alpha2.EventReasonScheduleBindingFailed)
+	s.events.ClearFailure(stored, workv1alpha2.EventReasonScheduleBindingFailed)
 	s.events.ClearFailure(template, workv1alpha2.EventReasonScheduleBindingFailed)
-	if v.reason == workv1alpha2.BindingReasonSuccess {
-		s.events.RecordDecision(p.stored, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(p.stored))
+	if hasSucceeded {
+		s.events.RecordDecision(stored, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(stored))
 	}
 }
 

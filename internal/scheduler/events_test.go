@@ -2,10 +2,13 @@ package scheduler
 
 import (
 	"errors"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
@@ -55,5 +58,23 @@ func TestFailuresAreReportedOncePerChange(t *testing.T) {
 		if got := reported.update(requestFor("a"), tc.failures); got != tc.want {
 			t.Errorf("step %d: update = %v, want %v", step, got, tc.want)
 		}
+	}
+}
+
+func TestDeferredEventsDoNotHoldSnapshots(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding()), member("member1"))
+	l.deferredEvents = newTestBacklog(true).eventBacklog
+	p := pass{request: requestFor("a"), stored: newBinding(), snapshot: &snapshot{clusters: []*clusterv1alpha1.Cluster{member("member1")}}}
+	held := weak.Make(p.snapshot)
+	l.recordFailureEvents(p, verdict{err: errors.New("full")})
+	p = pass{}
+	runtime.GC()
+	if held.Value() != nil {
+		t.Error("the deferred event holds the snapshot of its pass")
+	}
+	l.deferredEvents.isBusy = func() bool { return false }
+	l.deferredEvents.recordDue()
+	if events := l.recordedEvents(); len(events) != 2 {
+		t.Errorf("recorded %v, want an event on the binding and one on the template", events)
 	}
 }
