@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,8 +85,6 @@ type controller struct {
 	events  *loop.Events
 	pools   *fanout.Pools
 	now     func() time.Time
-
-	mu      sync.Mutex
 	metrics *clusterMetrics
 }
 
@@ -103,7 +100,7 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 		metrics: measured,
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: 1, Backoff: loop.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName,
+		Name: Name, Workers: 1, Backoff: loop.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName, OnRemoved: measured.deleteCluster,
 	}, c.reconcile)
 	members.OnUnhealthy(c.enqueue)
 	return mgr.Add(c)
@@ -141,14 +138,10 @@ func (c *controller) handleUpdate(older, newer *clusterv1alpha1.Cluster) {
 	}
 }
 
-// stopServing stops the worker of a cluster, closes the connection to the member and deletes its
-// metrics. The worker is stopped first, so that it cannot record metrics after their deletion.
+// stopServing stops the worker of a cluster and closes the connection to the member.
 func (c *controller) stopServing(name string) {
 	c.pools.RemoveCluster(name)
 	c.members.CloseMember(name)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.metrics.deleteCluster(name)
 }
 
 func (c *controller) reconcile(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
@@ -175,7 +168,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	c.setIdentityCondition(reported, result)
 	c.setBoundsCondition(reported, result.target)
 	c.setStatus(reported, result)
-	c.recordMetrics(ctx, reported, c.now().Sub(started))
+	c.metrics.record(reported, c.now().Sub(started))
 	if _, err := patch.Status(ctx, c.karmada, stored, reported); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -238,15 +231,6 @@ func (c *controller) isServedName(ctx context.Context, name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := c.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
 	return err == nil && c.isServed(cluster)
-}
-
-// recordMetrics records the metrics of a cluster, unless it is no longer served.
-func (c *controller) recordMetrics(ctx context.Context, cluster *clusterv1alpha1.Cluster, took time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if ctx.Err() == nil {
-		c.metrics.record(cluster, took)
-	}
 }
 
 // setStatus writes the answers of the member to the status. It does not change values for which the

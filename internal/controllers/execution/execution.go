@@ -123,7 +123,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		c.verdicts = newVerdictReader(mgr.GetAPIReader(), o.Epoch, time.Now)
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
+		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed, OnRemoved: c.stopTrackingCluster,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	members.OnRecovery(c.pools.RetryNow)

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -200,6 +201,21 @@ func (a *appliedTracker) deleteWork(karmadaWork types.NamespacedName) {
 	delete(a.reportedDispatching, karmadaWork)
 	delete(a.lastWrites, karmadaWork)
 	a.ruleChanges.Delete(karmadaWork)
+}
+
+// deleteNamespace deletes the records of all Works in a namespace.
+func (a *appliedTracker) deleteNamespace(namespace string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	deleteKeysIn(a.applied, namespace)
+	deleteKeysIn(a.releasedWorks, namespace)
+	deleteKeysIn(a.reportedDispatching, namespace)
+	deleteKeysIn(a.lastWrites, namespace)
+	deleteKeysIn(a.ruleChanges, namespace)
+}
+
+func deleteKeysIn[V any](records map[types.NamespacedName]V, namespace string) {
+	maps.DeleteFunc(records, func(key types.NamespacedName, _ V) bool { return key.Namespace == namespace })
 }
 
 // statusDelay is the time within which a new status is expected after a write.

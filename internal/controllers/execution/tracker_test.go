@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
@@ -102,5 +104,24 @@ func TestAppliedTrackerRecognizesAppliedManifests(t *testing.T) {
 	tracker.recordApplied(key, first, next)
 	if !tracker.wasApplied(key, first) || tracker.wasApplied(key, next) {
 		t.Error("applied and other manifests are not distinguished")
+	}
+}
+
+func TestRemovedClusterIsNotTracked(t *testing.T) {
+	tracker := newAppliedTracker()
+	for _, namespace := range []string{"karmada-es-m1", "karmada-es-m2"} {
+		karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web"}}}
+		tracker.recordRelease(karmadaWork, noon)
+		tracker.recordApplied(keyOf(karmadaWork, object), object, object)
+		tracker.recordWrite(workKey(karmadaWork), true, noon)
+		tracker.recordDispatching(karmadaWork, "True")
+		tracker.ruleChanges.Insert(workKey(karmadaWork))
+	}
+	c := &controller{tracker: tracker, deletionRates: newDeletionRates(1, 1)}
+	c.stopTrackingCluster("m1")
+	got := []int{len(tracker.applied), len(tracker.releasedWorks), len(tracker.lastWrites), len(tracker.reportedDispatching), len(tracker.ruleChanges)}
+	if diff := cmp.Diff([]int{1, 1, 1, 1, 1}, got); diff != "" {
+		t.Errorf("tracked Works (-want +got):\n%s", diff)
 	}
 }

@@ -61,10 +61,7 @@ func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHand
 			}
 		},
 		Updated: func(before, after *clusterv1alpha1.Cluster) { c.onClusterUpdate(ctx, before, after) },
-		Deleted: func(lastKnown *clusterv1alpha1.Cluster) {
-			c.pools.RemoveCluster(lastKnown.Name)
-			c.stopTrackingDeletions(lastKnown.Name)
-		},
+		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.pools.RemoveCluster(lastKnown.Name) },
 	}
 }
 
@@ -74,7 +71,6 @@ func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv
 		// Another process serves the cluster from now on. Watches by this process would put load on
 		// the member, and repairs would interfere with the other process.
 		c.pools.RemoveCluster(newer.Name)
-		c.stopTrackingDeletions(newer.Name)
 		c.members.CloseMember(newer.Name)
 	case c.scope.HasJoined(older, newer):
 		c.enqueueAllWorks(ctx, newer)
@@ -119,19 +115,20 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 	}
 }
 
-// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a pass stops the tracking,
-// because another pass over the Work may run now.
+// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a further pass does the same
+// again, because a pass that runs now may track the Work again.
 func (c *controller) onWorkDeleted(ctx context.Context, key types.NamespacedName) {
+	c.stopTracking(key)
 	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.IsServed(ctx, name) {
 		c.pools.Add(name, key, loop.LivePriority, 0)
-		return
 	}
-	c.stopTracking(key)
 }
 
-// stopTrackingDeletions deletes the state in memory about deletions in a cluster.
-func (c *controller) stopTrackingDeletions(cluster string) {
+// stopTrackingCluster deletes the state in memory about a cluster and its Works.
+func (c *controller) stopTrackingCluster(cluster string) {
 	c.deletionRates.deleteCluster(cluster)
+	c.tracker.deleteNamespace(work.ExecutionNamespace(cluster))
+	c.interpreted.DeleteNamespace(work.ExecutionNamespace(cluster))
 	if c.judge != nil {
 		c.judge.StopTrackingCluster(cluster)
 	}

@@ -18,8 +18,7 @@ func (c *controller) onRules(_ context.Context, kinds interpreter.Kinds) {
 	}
 }
 
-// removeCluster stops the workers of a cluster and deletes the state in memory about its Works.
-func (c *controller) removeCluster(name string) {
-	c.pools.RemoveCluster(name)
+// stopTrackingCluster deletes the state in memory about the Works of a cluster.
+func (c *controller) stopTrackingCluster(name string) {
 	c.interpreted.DeleteNamespace(work.ExecutionNamespace(name))
 }

@@ -51,7 +51,7 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 		karmada: f.store, rules: &f.table, events: loop.NewEvents(record.NewFakeRecorder(10)),
 		reports: statuswriter.NewWriter(f.store, f.store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 	}
-	f.pools = fanout.New(fanout.Options{Name: Name, Workers: 1}, func(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	f.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, OnRemoved: f.stopTrackingCluster}, func(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		f.passes++
 		stored := &workv1alpha1.Work{}
 		if err := f.store.Get(ctx, key, stored); err != nil {
@@ -143,6 +143,7 @@ func TestWorksThatAreNotReflectedAnyMoreAreDropped(t *testing.T) {
 					t.Fatalf("indexed Works %v", got)
 				}
 				remove(t, f.controller, f.store)
+				synctest.Wait()
 				if got := f.interpreted.Works(interpreter.AllKinds()); len(got) != 0 {
 					t.Errorf("indexed Works %v", got)
 				}

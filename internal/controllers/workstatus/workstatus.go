@@ -97,6 +97,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	}
 	c.pools = fanout.New(fanout.Options{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
+		OnRemoved: c.stopTrackingCluster,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	members.OnRecovery(c.pools.RetryNow)
@@ -122,10 +123,10 @@ func (c *controller) onCluster() toolscache.ResourceEventHandler {
 	return loop.Handlers[*clusterv1alpha1.Cluster]{
 		Updated: func(before, after *clusterv1alpha1.Cluster) {
 			if c.scope.HasLeft(before, after) {
-				c.removeCluster(after.Name)
+				c.pools.RemoveCluster(after.Name)
 			}
 		},
-		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.removeCluster(lastKnown.Name) },
+		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.pools.RemoveCluster(lastKnown.Name) },
 	}
 }
 

@@ -43,6 +43,11 @@ type Options struct {
 	// event of a removed cluster creates no pool. It must return quickly, and must return false for
 	// a cluster before RemoveCluster is called for that cluster.
 	IsServed func(ctx context.Context, cluster string) bool
+	// OnRemoved deletes the state in memory about a cluster. It is called after RemoveCluster, when the
+	// last worker of the cluster has returned, so that no pass adds state again. It is not called if
+	// the cluster was added again meanwhile. It must return quickly and not call the pools. It may be
+	// nil.
+	OnRemoved func(cluster string)
 }
 
 // Pools holds one queue with its workers for each cluster.
@@ -63,8 +68,9 @@ type pendingKey struct {
 }
 
 type pool struct {
-	queue  priorityqueue.PriorityQueue[types.NamespacedName]
-	cancel context.CancelFunc
+	queue   priorityqueue.PriorityQueue[types.NamespacedName]
+	cancel  context.CancelFunc
+	workers sync.WaitGroup
 
 	mu sync.Mutex
 	// failedKeys are the keys whose last reconcile failed. RetryNow retries them at once.
@@ -146,11 +152,27 @@ func (p *Pools) RetryNow(cluster string) {
 func (p *Pools) RemoveCluster(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if pool, ok := p.pools[cluster]; ok {
-		pool.cancel()
-		pool.queue.ShutDown()
+	removed := p.pools[cluster]
+	if removed != nil {
+		removed.cancel()
+		removed.queue.ShutDown()
 		delete(p.pools, cluster)
 	}
+	if p.options.OnRemoved == nil {
+		return
+	}
+	if removed == nil {
+		p.options.OnRemoved(cluster)
+		return
+	}
+	go func() {
+		removed.workers.Wait()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.pools[cluster] == nil {
+			p.options.OnRemoved(cluster)
+		}
+	}()
 }
 
 // getOrCreatePool returns the pool of a cluster, or nil if the cluster is not served. The caller
@@ -179,7 +201,11 @@ func (p *Pools) startPool(ctx context.Context, cluster string) *pool {
 	}
 	p.pools[cluster] = created
 	for range p.options.Workers {
-		p.wg.Go(func() { p.runWorker(ctx, cluster, created) })
+		created.workers.Add(1)
+		p.wg.Go(func() {
+			defer created.workers.Done()
+			p.runWorker(ctx, cluster, created)
+		})
 	}
 	return created
 }

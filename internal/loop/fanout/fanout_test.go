@@ -175,6 +175,41 @@ func TestRemoveCluster(t *testing.T) {
 	wg.Wait()
 }
 
+func TestStateIsDeletedAfterTheLastPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		state := map[string]bool{}
+		options := defaultOptions
+		options.OnRemoved = func(cluster string) {
+			mu.Lock()
+			defer mu.Unlock()
+			delete(state, cluster)
+		}
+		finish := make(chan struct{})
+		pools := startPools(t, options, func(_ context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+			<-finish
+			mu.Lock()
+			defer mu.Unlock()
+			state[cluster] = true
+			return reconcile.Result{}, nil
+		})
+		for _, cluster := range []string{"removed", "added again"} {
+			pools.Add(cluster, namedKey("a"), loop.LivePriority, 0)
+		}
+		synctest.Wait()
+		pools.RemoveCluster("removed")
+		pools.RemoveCluster("added again")
+		pools.Add("added again", namedKey("a"), loop.LivePriority, 0)
+		close(finish)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if state["removed"] || !state["added again"] {
+			t.Errorf("the clusters with state are %v", state)
+		}
+	})
+}
+
 func TestNoPoolForRemovedCluster(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var gone sync.Map
