@@ -65,6 +65,17 @@ func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key type
 	return r.GetLive(ctx, kind, key)
 }
 
+// GetListed returns a template from the watch of its kind at once. It returns nil if no watch has
+// listed the template.
+func (r *Reader) GetListed(kind schema.GroupVersionKind, key types.NamespacedName) *unstructured.Unstructured {
+	objects, isWatched := r.find(kind)
+	if !isWatched {
+		return nil
+	}
+	object, _ := objects.Get(key)
+	return object
+}
+
 // GetLive returns a template from the API server, or nil if the template does not exist.
 func (r *Reader) GetLive(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -130,16 +141,21 @@ func (r *Reader) listWatched(ctx context.Context, kind schema.GroupVersionKind, 
 
 // objects returns the objects of a kind, after its first list has arrived or its deadline has passed.
 func (r *Reader) objects(ctx context.Context, kind schema.GroupVersionKind) (_ watches.Objects, isListed bool) {
-	if r.watches == nil {
-		return watches.Objects{}, false
-	}
-	objects, isWatched := r.watches.Find(watches.ControlPlane, watches.Query{Kind: kind})
+	objects, isWatched := r.find(kind)
 	if !isWatched {
 		return watches.Objects{}, false
 	}
 	ctx, cancel := context.WithDeadline(ctx, objects.StartedAt().Add(firstListTimeout))
 	defer cancel()
 	return objects, objects.WaitForList(ctx)
+}
+
+// find returns the objects of a kind, which may not be listed yet.
+func (r *Reader) find(kind schema.GroupVersionKind) (_ watches.Objects, isWatched bool) {
+	if r.watches == nil {
+		return watches.Objects{}, false
+	}
+	return r.watches.Find(watches.ControlPlane, watches.Query{Kind: kind})
 }
 
 func (r *Reader) listLive(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {

@@ -116,6 +116,24 @@ func TestReadFromWatchOrServer(t *testing.T) {
 	}
 }
 
+func TestGetListedDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unwatched, _ := newReader(t, configMap("watch"), configMap("server"), false)
+		if found := unwatched.GetListed(configMapKind, settingsKey); found != nil {
+			t.Errorf("read %v of a kind without a watch", found)
+		}
+		watched, _ := newReader(t, configMap("watch"), configMap("server"), true)
+		start := time.Now()
+		if found := watched.GetListed(configMapKind, settingsKey); found != nil && sourceOf(found) != "watch" || time.Since(start) > 0 {
+			t.Errorf("read %v after %s", found, time.Since(start))
+		}
+		synctest.Wait()
+		if found := watched.GetListed(configMapKind, settingsKey); found == nil || sourceOf(found) != "watch" {
+			t.Errorf("read %v after the first list", found)
+		}
+	})
+}
+
 func TestMissingObjectIsNotAnError(t *testing.T) {
 	broken := errors.New("connection refused")
 	tests := map[string]struct {

@@ -1,8 +1,6 @@
 package binding
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +55,7 @@ func (b bindingSearch) listOptions() []client.ListOption {
 }
 
 // selects reports whether the search selects a template whose kind and namespace already match. It
-// reads the template only if it must compare labels. A template that cannot be read counts as
+// reads the template only if it must compare labels. If read returns nil, the template counts as
 // selected, because an unneeded reconcile does no harm.
 func (b bindingSearch) selects(ref workv1alpha2.ObjectReference, read func(workv1alpha2.ObjectReference) *unstructured.Unstructured) bool {
 	if b.selector == nil {
@@ -72,16 +70,4 @@ func (b bindingSearch) selects(ref workv1alpha2.ObjectReference, read func(workv
 	template := read(ref)
 	return template == nil ||
 		policy.ImplicitPriority([]policyv1alpha1.ResourceSelector{*b.selector}, template) != policy.MatchNone
-}
-
-// templateLookup returns a function that reads templates. The function returns nil if a template
-// cannot be read.
-func (r *reconciler) templateLookup(ctx context.Context) func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
-	return func(ref workv1alpha2.ObjectReference) *unstructured.Unstructured {
-		template, err := r.templateReader.GetCached(ctx, kindOf(ref), keyOf(ref))
-		if err != nil {
-			return nil
-		}
-		return template
-	}
 }

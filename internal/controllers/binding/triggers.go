@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -18,6 +19,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/work"
@@ -164,9 +166,12 @@ func (r *reconciler) onOverride() handler.EventHandler {
 }
 
 // requestsForPolicies returns the requests for the bindings that any of the override policies may
-// affect.
+// affect. It reads only caches and waits for nothing, because event handlers call it.
 func (r *reconciler) requestsForPolicies(ctx context.Context, policies ...client.Object) []reconcile.Request {
 	found := map[types.NamespacedName]struct{}{}
+	readTemplate := func(ref workv1alpha2.ObjectReference) *unstructured.Unstructured {
+		return r.templateReader.GetListed(kindOf(ref), keyOf(ref))
+	}
 	for _, object := range policies {
 		policy, ok := object.(override.Object)
 		if !ok {
@@ -175,7 +180,7 @@ func (r *reconciler) requestsForPolicies(ctx context.Context, policies ...client
 		for _, s := range searchesOf(policy) {
 			for _, bound := range r.findBindings(ctx, s.listOptions()...) {
 				key := client.ObjectKeyFromObject(bound)
-				if _, known := found[key]; !known && s.selects(bound.BindingSpec().Resource, r.templateLookup(ctx)) {
+				if _, known := found[key]; !known && s.selects(bound.BindingSpec().Resource, readTemplate) {
 					found[key] = struct{}{}
 				}
 			}

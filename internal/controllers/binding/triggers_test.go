@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/override"
@@ -121,6 +123,28 @@ func TestRequestsForOldAndNewSelectors(t *testing.T) {
 	}
 	if got := w.requestsForPolicies(t.Context(), by("db")); len(got) != 0 {
 		t.Errorf("another name: got %v", got)
+	}
+}
+
+// noTemplateReads is an API server that must not be read.
+type noTemplateReads struct {
+	client.Reader
+	t *testing.T
+}
+
+func (n noTemplateReads) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	n.t.Errorf("%s was read from the API server", key)
+	return nil
+}
+
+func TestPolicyEventReadsOnlyCaches(t *testing.T) {
+	w := newFixture(t, bindingTo("m1"), deployment())
+	w.templateReader = template.NewReader(nil, noTemplateReads{t: t})
+	byLabel := overridePolicy("shop", policyv1alpha1.ResourceSelector{
+		APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+	})
+	if got := w.requestsForPolicies(t.Context(), byLabel); len(got) != 1 {
+		t.Errorf("got %v, want the binding, because its template is not cached", got)
 	}
 }
 
