@@ -70,8 +70,9 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 const maxReservations = 5
 
 // reserveTargets chooses clusters, and reserves their resources, so that no other binding gets the
-// same resources, and no other binding of its workload affinity groups ignores the choice. If other bindings always reserve them first, the verdict is to retry soon. The
-// first of these bindings always succeeds, so that bindings cannot block each other.
+// same resources, and no other binding of its workload affinity groups ignores the choice. If other
+// bindings always reserve them first, the verdict is to retry soon. The first of these bindings
+// always succeeds, so that bindings cannot block each other.
 func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object, verdict, error) {
 	for range maxReservations {
 		capacities := s.newEstimation(p)

@@ -174,7 +174,8 @@ func (e *endpoint) end() { <-e.slots }
 // The errors of calls that end or do not begin because of other calls. They say nothing about the object,
 // so that its condition does not change.
 var (
-	errSlow = &interpreter.BusyError{Text: fmt.Sprintf("the webhook is slow, and %d other calls wait for its response: make the webhook faster, or wait until a call ends", maxSlowCalls)}
+	errSlow = &interpreter.BusyError{Text: fmt.Sprintf(
+		"the webhook is slow, and %d other calls wait for its response: make the webhook faster, or wait until a call ends", maxSlowCalls)}
 	errFull = &interpreter.BusyError{Text: fmt.Sprintf("%d calls of the webhook run already: make the webhook faster, or wait until its calls end", maxCalls)}
 )
 
