@@ -13,10 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/controllers/detector/binder"
-	"karmada.io/karmada/internal/controllers/detector/claims"
-	"karmada.io/karmada/internal/controllers/detector/templates"
-	"karmada.io/karmada/internal/controllers/detector/waiting"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
@@ -26,10 +22,10 @@ import (
 type applier struct {
 	// karmada reads override policies from the cache.
 	karmada          client.Reader
-	binder           *binder.Binder
-	claimer          *claims.Claimer
-	waiting          *waiting.Templates
-	awaitingOverride *waiting.Requests
+	binder           *binder
+	claimer          *claimer
+	waiting          *waitingTemplates
+	awaitingOverride *waitingRequests
 	events           *loop.Events
 	// recordApply records, in metrics, the duration and the error of an attempt to apply a policy.
 	recordApply func(began time.Time, err error)
@@ -37,7 +33,7 @@ type applier struct {
 
 // apply claims the template for the policy, updates its binding, and returns the result for the
 // queue.
-func (a *applier) apply(ctx context.Context, request templates.Request, template *unstructured.Unstructured, p policy.Object) (reconcile.Result, error) {
+func (a *applier) apply(ctx context.Context, request templateRequest, template *unstructured.Unstructured, p policy.Object) (reconcile.Result, error) {
 	began := time.Now()
 	err := a.claimAndBind(ctx, request, template, p)
 	if loop.IsStale(err) {
@@ -60,14 +56,14 @@ func (a *applier) apply(ctx context.Context, request templates.Request, template
 	return reconcile.Result{}, err
 }
 
-func (a *applier) claimAndBind(ctx context.Context, request templates.Request, template *unstructured.Unstructured, p policy.Object) error {
+func (a *applier) claimAndBind(ctx context.Context, request templateRequest, template *unstructured.Unstructured, p policy.Object) error {
 	if request.Cause == policy.RulesChanged && policy.IsLazy(p) {
 		return nil
 	}
 	if err := a.awaitOverrides(ctx, request, template, p); err != nil {
 		return err
 	}
-	bound, err := a.binder.Find(ctx, request.Ref)
+	bound, err := a.binder.find(ctx, request.Template)
 	if err != nil {
 		return err
 	}
@@ -77,22 +73,22 @@ func (a *applier) claimAndBind(ctx context.Context, request templates.Request, t
 	}
 	state := ""
 	if activation.Deferred {
-		if state, err = a.binder.RecordUserState(ctx, template, bound, activation.UserState); err != nil {
+		if state, err = a.binder.recordUserState(ctx, template, bound, activation.UserState); err != nil {
 			return err
 		}
 	}
-	claimed, err := a.claimer.Claim(ctx, request.Ref, template, p, state)
+	claimed, err := a.claimer.claim(ctx, request.Template, template, p, state)
 	if err != nil || claimed == nil {
 		return err
 	}
-	a.waiting.Remove(request.Ref)
+	a.waiting.remove(request.Template)
 	if activation.Deferred {
 		if message, ok := policy.DescribeDeferral(template, bound, p, request.Cause); ok {
 			a.events.RecordDecision(claimed, policyv1alpha1.EventReasonPolicyDeferred, "%s", message)
 		}
 		return nil
 	}
-	changed, err := a.binder.Bind(ctx, claimed, bound, p, activation.UserState)
+	changed, err := a.binder.bind(ctx, claimed, bound, p, activation.UserState)
 	if err == nil && changed && policy.ShouldRecordApply(bound, p, request.Cause) {
 		a.events.RecordDecision(claimed, policyv1alpha1.EventReasonApplyPolicySucceed, "Applied policy %s", policy.ClaimOf(p))
 	}
@@ -111,7 +107,7 @@ func metadataOf(bound binding.Object) metav1.Object {
 // awaitOverrides returns an error if an override policy on which the propagation policy depends
 // does not exist. The request is queued again when such an override policy is created, or when the
 // propagation policy changes.
-func (a *applier) awaitOverrides(ctx context.Context, r templates.Request, template *unstructured.Unstructured, p policy.Object) error {
+func (a *applier) awaitOverrides(ctx context.Context, r templateRequest, template *unstructured.Unstructured, p policy.Object) error {
 	if len(p.PropagationSpec().DependentOverrides) == 0 {
 		return nil
 	}
@@ -119,9 +115,9 @@ func (a *applier) awaitOverrides(ctx context.Context, r templates.Request, templ
 	if missing == nil {
 		return nil
 	}
-	a.waiting.AddUnclaimed(r.Ref, template)
+	a.waiting.addUnclaimed(r.Template, template)
 	for _, override := range policy.DependentOverrides(p) {
-		a.awaitingOverride.Add(override, r)
+		a.awaitingOverride.add(override, r)
 	}
 	// The override policies are checked again, because an override policy that was created since
 	// the first check has not queued the request.

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop/lookup"
@@ -16,13 +15,13 @@ import (
 // otherDeploymentKind is a kind whose bindings have the same names as those of Deployments.
 var otherDeploymentKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Deployment"}
 
-var otherDeployment = templates.NewRef(otherDeploymentKind, "shop", "web")
+var otherDeployment = newRef(otherDeploymentKind, "shop", "web")
 
 // newSharedName returns a fixture in which one policy selects two templates whose bindings have the
 // same usual name. The binding of the Deployment exists and has this name.
 func newSharedName(t *testing.T) *fixture {
 	t.Helper()
-	other := templates.NewObject(otherDeploymentKind)
+	other := newObject(otherDeploymentKind)
 	other.SetNamespace("shop")
 	other.SetName("web")
 	other.SetUID("uid-other")
@@ -37,10 +36,10 @@ func newSharedName(t *testing.T) *fixture {
 	return h
 }
 
-func (f *fixture) reconcileTemplate(r templates.Ref, cause policy.Trigger) []string {
+func (f *fixture) reconcileTemplate(r templateRef, cause policy.Trigger) []string {
 	f.t.Helper()
 	f.writes = nil
-	if _, err := f.templateReconciler.Reconcile(f.t.Context(), r.Request(cause)); err != nil {
+	if _, err := f.templateReconciler.Reconcile(f.t.Context(), r.request(cause)); err != nil {
 		f.t.Fatalf("the reconcile failed: %v", err)
 	}
 	return f.writes
@@ -48,7 +47,7 @@ func (f *fixture) reconcileTemplate(r templates.Ref, cause policy.Trigger) []str
 
 func (f *fixture) getOtherDeployment() *unstructured.Unstructured {
 	f.t.Helper()
-	found := templates.NewObject(otherDeploymentKind)
+	found := newObject(otherDeploymentKind)
 	if err := f.karmada.Get(f.t.Context(), otherDeployment.Key, found); err != nil {
 		f.t.Fatal(err)
 	}
@@ -85,7 +84,7 @@ func TestTemplatesWithOneBindingNameHaveOwnBindings(t *testing.T) {
 
 func TestBindingOfOtherTemplateKeepsItsClaim(t *testing.T) {
 	h := newSharedName(t)
-	p := h.policies.Get("shop", "p")
+	p := h.policies.get("shop", "p")
 	claimed := h.getOtherDeployment()
 	policy.ClaimOf(p).Apply(claimed)
 	h.update(claimed)
@@ -94,7 +93,7 @@ func TestBindingOfOtherTemplateKeepsItsClaim(t *testing.T) {
 		t.Fatal("the policy is not a PropagationPolicy")
 	}
 	narrowed.Spec.ResourceSelectors = narrowed.Spec.ResourceSelectors[:1]
-	h.policies.Put(narrowed)
+	h.policies.put(narrowed)
 
 	expectWrites(t, "of the release", h.reconcileTemplate(otherDeployment, policy.PolicyChanged), "patch Deployment")
 	if got := claimIDOf(h.getOtherDeployment()); got != "" {

@@ -12,25 +12,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/loop"
 )
 
 // addPolicyControllers registers a controller for each kind of policy.
-func (p *parts) addPolicyControllers(mgr manager.Manager, o Options) error {
-	for i, reconciler := range p.policyReconcilers {
+func (d *detector) addPolicyControllers(mgr manager.Manager, o Options) error {
+	for i, reconciler := range d.policyReconcilers {
 		scope, workers := reconciler.scope, o.PolicyWorkers
-		if scope.IsCluster {
+		if scope.isCluster {
 			workers = o.ClusterPolicyWorkers
 		}
 		options := controllerOptions[reconcile.Request](mgr, workers, o)
 		options.Reconciler = reconciler
-		c, err := controller.New(scope.ControllerName, mgr, options)
+		c, err := controller.New(scope.controllerName, mgr, options)
 		if err != nil {
-			return fmt.Errorf("adding %s: %w", scope.ControllerName, err)
+			return fmt.Errorf("adding %s: %w", scope.controllerName, err)
 		}
-		if err := c.Watch(source.TypedSource[reconcile.Request](p.policyTriggers[i])); err != nil {
-			return fmt.Errorf("watching %s: %w", scope.Plural, err)
+		if err := c.Watch(source.TypedSource[reconcile.Request](d.policyTriggers[i])); err != nil {
+			return fmt.Errorf("watching %s: %w", scope.plural, err)
 		}
 	}
 	return nil
@@ -38,20 +37,20 @@ func (p *parts) addPolicyControllers(mgr manager.Manager, o Options) error {
 
 // addTemplateController registers the controller of templates. Its workers start after all handlers
 // are in sync.
-func (p *parts) addTemplateController(mgr manager.Manager, o Options) error {
-	options := controllerOptions[templates.Request](mgr, o.Workers, o)
-	options.Reconciler = p.templateReconciler
-	options.LogConstructor = func(r *templates.Request) logr.Logger {
+func (d *detector) addTemplateController(mgr manager.Manager, o Options) error {
+	options := controllerOptions[templateRequest](mgr, o.Workers, o)
+	options.Reconciler = d.templateReconciler
+	options.LogConstructor = func(r *templateRequest) logr.Logger {
 		if r == nil {
-			return p.log
+			return d.log
 		}
-		return p.log.WithValues("kind", r.Kind, "template", r.Key)
+		return d.log.WithValues("kind", r.Template.Kind, "template", r.Template.Key)
 	}
 	c, err := controller.NewTyped(Name, mgr, options)
 	if err != nil {
 		return fmt.Errorf("adding %s: %w", Name, err)
 	}
-	return errors.Join(c.Watch(source.TypedSource[templates.Request](p.startup)), c.Watch(p.ruleTriggers.Source()))
+	return errors.Join(c.Watch(source.TypedSource[templateRequest](d.startup)), c.Watch(d.ruleTriggers.source()))
 }
 
 // controllerOptions returns the options of the controllers of templates and of policies.

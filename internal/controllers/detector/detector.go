@@ -1,19 +1,9 @@
-// Package detector answers "which policy claims a template, and what is in its binding?". It
-// watches every kind that can be propagated, claims each template for the best matching policy, and
-// updates the binding of the template when the template or the policy changes.
+// Package detector claims each template for the best matching policy and updates the template's
+// binding when the template or the policy changes. It watches every kind that can be propagated.
 //
-// The package domain/policy makes the decisions. The subpackages read objects, call that package,
-// and write the result:
+// The package domain/policy makes the decisions. This package reads objects, calls that package,
+// and writes the result. The package kinds discovers the kinds to watch.
 //
-//   - kinds: which kinds does the API server serve, and which of them are watched?
-//   - triggers: which templates and policies does a change queue?
-//   - catalog: which policies exist, and which of them decides about a template?
-//   - claims: which policy claims a template, and how does the claim change?
-//   - binder: what is in the binding of a template?
-//   - waiting: which templates wait, and for what?
-//   - templates: which templates are to be reconciled, and why?
-//
-// This package connects the subpackages and contains the reconcilers of templates and policies.
 // Invariants:
 //
 //   - All policies are in the catalog before the first template is reconciled.
@@ -125,22 +115,22 @@ func Add(mgr manager.Manager, watchManager *watches.Manager, reader *template.Re
 	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByPolicy); err != nil {
 		return err
 	}
-	p := newParts(surroundings{
+	d := newDetector(dependencies{
 		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), watches: watchManager, templateReader: reader, rules: rules,
 		events: loop.EventsFor(mgr, Name, o.Events), counters: measured, log: mgr.GetLogger().WithName(Name),
 	}, o)
-	if err := p.addPolicyControllers(mgr, o); err != nil {
+	if err := d.addPolicyControllers(mgr, o); err != nil {
 		return err
 	}
-	if err := p.addTemplateController(mgr, o); err != nil {
+	if err := d.addTemplateController(mgr, o); err != nil {
 		return err
 	}
 	if o.SetClaimLookup != nil {
-		if err := mgr.Add(p.publishClaimLookup(o.SetClaimLookup)); err != nil {
+		if err := mgr.Add(d.publishClaimLookup(o.SetClaimLookup)); err != nil {
 			return fmt.Errorf("adding %s: %w", Name, err)
 		}
 	}
-	return mgr.Add(p.runDiscovery(kinds.Config{
-		Server: server, Manager: watchManager, Skipped: o.Propagated.APIs, Interval: o.DiscoveryInterval, Log: p.log,
+	return mgr.Add(d.runDiscovery(kinds.Config{
+		Server: server, Manager: watchManager, Skipped: o.Propagated.APIs, Interval: o.DiscoveryInterval, Log: d.log,
 	}))
 }

@@ -11,9 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/controllers/detector/detectortest"
-	"karmada.io/karmada/internal/controllers/detector/templates"
-	"karmada.io/karmada/internal/controllers/detector/triggers"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -51,23 +48,23 @@ func TestNewPolicyClaimsWaitingTemplate(t *testing.T) {
 	if _, writes := h.reconcile(policy.TemplateChanged); len(writes) != 0 {
 		t.Fatalf("wrote %v without a policy", writes)
 	}
-	h.policies.Put(propagationPolicy("p"))
+	h.policies.put(propagationPolicy("p"))
 	if err := h.policyReconcilers[0].enqueueTemplatesOf(t.Context(), propagationPolicy("p")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]templates.Request{webRef.Request(policy.PolicyChanged)}, h.takeQueue()); diff != "" {
+	if diff := cmp.Diff([]templateRequest{webRef.request(policy.PolicyChanged)}, h.takeQueue()); diff != "" {
 		t.Fatalf("queued (-want +got):\n%s", diff)
 	}
 	_, writes := h.reconcile(policy.PolicyChanged)
 	expectWrites(t, "once there is a policy", writes, "patch Deployment", "create ResourceBinding")
-	if got := h.waiting.Matching(policy.Filter{Kind: deployments}); len(got) != 0 {
+	if got := h.waiting.matching(policy.Filter{Kind: deployments}); len(got) != 0 {
 		t.Errorf("%v are still waiting", got)
 	}
 }
 
 func TestTemplateIsReleasedWhenPolicySelectsItNoLonger(t *testing.T) {
 	p := propagationPolicy("p")
-	h := newFixture(t, deployment(1), p, detectortest.ClusterPropagationPolicy("fallback"))
+	h := newFixture(t, deployment(1), p, newClusterPropagationPolicy("fallback"))
 	h.reconcile(policy.TemplateChanged)
 	narrowed := &policyv1alpha1.PropagationPolicy{}
 	if err := h.karmada.Get(t.Context(), client.ObjectKeyFromObject(p), narrowed); err != nil {
@@ -91,7 +88,7 @@ func TestPolicyMissingOnlyInCacheReleasesNothing(t *testing.T) {
 	p := propagationPolicy("p")
 	h := newFixture(t, deployment(1), p)
 	h.reconcile(policy.TemplateChanged)
-	h.policies.Delete(p) // as in a stale cache
+	h.policies.delete(p) // as in a stale cache
 	result, writes := h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "while the policy exists", writes)
 	if result.RequeueAfter != blockedRetryDelay {
@@ -117,7 +114,7 @@ func TestDeletedPolicyReleasesTemplatesBeforeFinalizerIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.writes = nil
-	if _, err := h.policyReconcilers[0].Reconcile(t.Context(), triggers.RequestFor(p)); err != nil {
+	if _, err := h.policyReconcilers[0].Reconcile(t.Context(), policyRequest(p)); err != nil {
 		t.Fatal(err)
 	}
 	expectWrites(t, "of the deletion", h.writes, "patch ResourceBinding", "patch Deployment", "patch PropagationPolicy")
@@ -140,8 +137,8 @@ func TestTemplateWaitsForDependentOverrides(t *testing.T) {
 	if err := h.karmada.Create(t.Context(), override); err != nil {
 		t.Fatal(err)
 	}
-	h.startup.OnOverrides().OnAdd(override, false)
-	if diff := cmp.Diff([]templates.Request{webRef.Request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
+	h.startup.onOverrides().OnAdd(override, false)
+	if diff := cmp.Diff([]templateRequest{webRef.request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
 		t.Fatalf("queued (-want +got):\n%s", diff)
 	}
 	_, writes := h.reconcile(policy.TemplateChanged)
@@ -176,7 +173,7 @@ func TestLazyPolicyTakesOverBindingWithoutChangingSpec(t *testing.T) {
 	first := propagationPolicy("first")
 	h := newFixture(t, deployment(1), first)
 	h.reconcile(policy.TemplateChanged)
-	h.policies.Put(lazy)
+	h.policies.put(lazy)
 	template := h.template()
 	policy.ClaimOf(lazy).Apply(template)
 	h.update(template)
@@ -200,11 +197,11 @@ func TestPreemption(t *testing.T) {
 	preemptor.Spec.Preemption = policyv1alpha1.PreemptAlways
 	for name, on := range map[string]bool{"a template is preempted with the feature": true, "nothing is preempted without the feature": false} {
 		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, deployment(1), detectortest.ClusterPropagationPolicy("weak"))
-			h.preemptor.Enabled = on
+			h := newFixture(t, deployment(1), newClusterPropagationPolicy("weak"))
+			h.preemptor.enabled = on
 			h.reconcile(policy.TemplateChanged)
-			h.policies.Put(preemptor)
-			if err := h.preemptor.Preempt(t.Context(), preemptor); err != nil {
+			h.policies.put(preemptor)
+			if err := h.preemptor.preempt(t.Context(), preemptor); err != nil {
 				t.Fatal(err)
 			}
 			want := map[bool]string{true: "id-strong", false: "id-weak"}[on]
@@ -235,7 +232,7 @@ func TestTemplateWaitsForBindingOfEarlierTemplate(t *testing.T) {
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 5*time.Second {
 		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
-	h.startup.OnBindings().OnDelete(h.binding())
+	h.startup.onBindings().OnDelete(h.binding())
 	if len(h.takeQueue()) != 1 {
 		t.Error("the deletion of the old binding queued nothing")
 	}
@@ -248,7 +245,7 @@ func TestLeftoverClaimOnBindingIsRemoved(t *testing.T) {
 	claim, _ := policy.ClaimedBy(template)
 	claim.Remove(template)
 	h.update(template)
-	h.policies.Delete(propagationPolicy("p"))
+	h.policies.delete(propagationPolicy("p"))
 	_, writes := h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "without a policy", writes, "patch ResourceBinding")
 	if got := claimIDOf(h.binding()); got != "" {

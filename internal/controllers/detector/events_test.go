@@ -47,14 +47,14 @@ func TestTemplateEvents(t *testing.T) {
 	expectEvents(t, "of a change of the policy", h.takeEvents(), "Normal ApplyPolicySucceed")
 
 	second := propagationPolicy("second")
-	h.policies.Put(second)
+	h.policies.put(second)
 	h.delete(changed)
 	h.reconcile(policy.TemplateChanged)
 	expectEvents(t, "before the next policy takes over", h.takeEvents())
 	h.reconcile(policy.TemplateChanged)
 	expectEvents(t, "of the policy that took over", h.takeEvents(), "Normal ApplyPolicySucceed")
 
-	h.policies.Delete(second)
+	h.policies.delete(second)
 	h.reconcile(policy.TemplateChanged)
 	expectEvents(t, "when no policy is left", h.takeEvents(), "Normal PolicyLost")
 	h.reconcile(policy.TemplateChanged)

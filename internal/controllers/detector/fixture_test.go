@@ -25,8 +25,6 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/template"
-	"karmada.io/karmada/internal/controllers/detector/detectortest"
-	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
@@ -36,12 +34,12 @@ import (
 // fixture is a detector with a fake API server. The fake records all writes and sends
 // no watch events, so the tests call every reconcile themselves.
 type fixture struct {
-	*parts
+	*detector
 	t        *testing.T
 	karmada  client.WithWatch
 	registry *prometheus.Registry
 	writes   []string
-	queue    loop.Queue[templates.Request]
+	queue    loop.Queue[templateRequest]
 	recorder *record.FakeRecorder
 }
 
@@ -67,7 +65,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			t.Fatal(err)
 		}
 	}
-	h := &fixture{t: t, recorder: record.NewFakeRecorder(100), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[templates.Request]())}
+	h := &fixture{t: t, recorder: record.NewFakeRecorder(100), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[templateRequest]())}
 	t.Cleanup(h.queue.ShutDown)
 	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}).
@@ -92,16 +90,16 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.parts = newParts(surroundings{
+	h.detector = newDetector(dependencies{
 		karmada: karmada, karmadaReader: karmada, cache: &informertest.FakeInformers{Scheme: scheme}, templateReader: template.NewReader(nil, karmada),
 		rules: replicaRules{}, events: loop.NewEvents(h.recorder), counters: counters, log: logr.Discard(),
 	}, DefaultOptions())
 	h.templateReconciler.noMatch.grace = 0
 	h.watchedKinds.Add(deployments, func() {})
-	h.parts.queue.Open(h.queue)
+	h.detector.queue.open(h.queue)
 	for _, object := range objects {
 		if p, ok := object.(policy.Object); ok {
-			h.policies.Put(p)
+			h.policies.put(p)
 		}
 	}
 	return h
@@ -119,7 +117,7 @@ func (f *fixture) recordWrite(verb string, object client.Object) {
 func (f *fixture) reconcile(cause policy.Trigger) (reconcile.Result, []string) {
 	f.t.Helper()
 	f.writes = nil
-	result, err := f.templateReconciler.Reconcile(f.t.Context(), webRef.Request(cause))
+	result, err := f.templateReconciler.Reconcile(f.t.Context(), webRef.request(cause))
 	if err != nil {
 		f.t.Fatalf("the reconcile failed: %v", err)
 	}
@@ -128,7 +126,7 @@ func (f *fixture) reconcile(cause policy.Trigger) (reconcile.Result, []string) {
 
 func (f *fixture) template() *unstructured.Unstructured {
 	f.t.Helper()
-	found := templates.NewObject(deployments)
+	found := newObject(deployments)
 	if err := f.karmada.Get(f.t.Context(), webRef.Key, found); err != nil {
 		f.t.Fatal(err)
 	}
@@ -155,7 +153,7 @@ func (f *fixture) update(object client.Object) {
 		f.t.Fatal(err)
 	}
 	if p, ok := object.(policy.Object); ok {
-		f.policies.Put(p)
+		f.policies.put(p)
 	}
 }
 
@@ -182,13 +180,13 @@ func (f *fixture) delete(object client.Object) {
 		f.t.Fatal(err)
 	}
 	if p, ok := object.(policy.Object); ok {
-		f.policies.Delete(p)
+		f.policies.delete(p)
 	}
 }
 
 // takeQueue removes and returns the queued requests.
-func (f *fixture) takeQueue() []templates.Request {
-	var all []templates.Request
+func (f *fixture) takeQueue() []templateRequest {
+	var all []templateRequest
 	for f.queue.Len() > 0 {
 		one, _ := f.queue.Get()
 		f.queue.Done(one)
@@ -199,10 +197,10 @@ func (f *fixture) takeQueue() []templates.Request {
 
 var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
-var webRef = templates.NewRef(deployments, "shop", "web")
+var webRef = newRef(deployments, "shop", "web")
 
 func deployment(replicas int64) *unstructured.Unstructured {
-	object := templates.NewObject(deployments)
+	object := newObject(deployments)
 	object.SetNamespace("shop")
 	object.SetName("web")
 	object.SetUID("uid-web")
@@ -219,7 +217,7 @@ func selectors(names ...string) []policyv1alpha1.ResourceSelector {
 }
 
 func propagationPolicy(name string) *policyv1alpha1.PropagationPolicy {
-	p := detectortest.PropagationPolicy(name)
+	p := newPropagationPolicy(name)
 	p.Finalizers = []string{policyv1alpha1.PropagationPolicyControllerFinalizer}
 	return p
 }
@@ -234,4 +232,46 @@ func expectWrites(t *testing.T, when string, got []string, want ...string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("writes %s (-want +got):\n%s", when, diff)
 	}
+}
+
+// newPropagationPolicy returns a policy in the namespace shop that selects the Deployment shop/web. Its
+// permanent ID is "id-" and its name.
+func newPropagationPolicy(name string) *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, Generation: 1,
+			Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-" + name},
+		},
+		Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
+			{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		}},
+	}
+}
+
+// newClusterPropagationPolicy returns the policy of the other scope that selects the same Deployment.
+func newClusterPropagationPolicy(name string) *policyv1alpha1.ClusterPropagationPolicy {
+	return &policyv1alpha1.ClusterPropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Generation: 1,
+			Labels: map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "id-" + name},
+		},
+		Spec: newPropagationPolicy(name).Spec,
+	}
+}
+
+// withPriorityClass sets the newPriorityClass of a policy and returns the policy.
+func withPriorityClass(p policy.Object, class string) policy.Object {
+	p.PropagationSpec().SchedulePriority = &policyv1alpha1.SchedulePriority{
+		PriorityClassSource: policyv1alpha1.KubePriorityClass, PriorityClassName: class,
+	}
+	return p
+}
+
+// newPriorityClass returns a PriorityClass with the given value.
+func newPriorityClass(name string, value int64) *unstructured.Unstructured {
+	class := &unstructured.Unstructured{Object: map[string]any{"value": value}}
+	class.SetAPIVersion("scheduling.k8s.io/v1")
+	class.SetKind("PriorityClass")
+	class.SetName(name)
+	return class
 }

@@ -7,10 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/controllers/detector/binder"
-	"karmada.io/karmada/internal/controllers/detector/catalog"
-	"karmada.io/karmada/internal/controllers/detector/templates"
-	"karmada.io/karmada/internal/controllers/detector/waiting"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
 )
@@ -21,34 +17,34 @@ const noMatchGrace = 3 * time.Second
 
 // noMatchReporter reports templates that no policy selects.
 type noMatchReporter struct {
-	binder   *binder.Binder
-	policies *catalog.Catalog
-	waiting  *waiting.Templates
+	binder   *binder
+	policies *policyCatalog
+	waiting  *waitingTemplates
 	// addAfter queues a template after a delay.
-	addAfter func(templates.Request, time.Duration)
+	addAfter func(templateRequest, time.Duration)
 	events   *loop.Events
 	// grace is how long a template waits before it is reported.
 	grace time.Duration
 }
 
 // awaitPolicy handles a template that no policy selects. old is true for a template in
-// waiting.Initial. awaitPolicy does not report such a template, because an earlier process has
+// oldTemplates. awaitPolicy does not report such a template, because an earlier process has
 // reported it.
-func (n *noMatchReporter) awaitPolicy(ctx context.Context, r templates.Ref, template *unstructured.Unstructured, old bool) error {
-	bound, err := n.binder.Find(ctx, r)
+func (n *noMatchReporter) awaitPolicy(ctx context.Context, r templateRef, template *unstructured.Unstructured, old bool) error {
+	bound, err := n.binder.find(ctx, r)
 	if err != nil {
 		return err
 	}
-	if err := n.binder.UnclaimLeftover(ctx, template, bound); err != nil || old {
+	if err := n.binder.unclaimLeftover(ctx, template, bound); err != nil || old {
 		return err
 	}
-	cause := policy.CheckMatch(template, bound, n.policies.NearestMiss)
+	cause := policy.CheckMatch(template, bound, n.policies.nearestMiss)
 	if cause == nil {
 		return nil
 	}
-	if remaining := n.grace - time.Since(n.waiting.Since(r)); remaining > 0 {
+	if remaining := n.grace - time.Since(n.waiting.since(r)); remaining > 0 {
 		// The cause is PolicyChanged, because no change by a user caused this request.
-		n.addAfter(r.Request(policy.PolicyChanged), remaining)
+		n.addAfter(r.request(policy.PolicyChanged), remaining)
 		return nil
 	}
 	n.events.RecordFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed, cause)

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -30,11 +29,11 @@ func TestUnmatchedTemplateIsReportedOnce(t *testing.T) {
 	h.reconcile(policy.PolicyChanged)
 	expectEvents(t, "of the same cause", h.takeEvents())
 
-	h.policies.Put(policySelecting("typo", "wbe"))
+	h.policies.put(policySelecting("typo", "wbe"))
 	h.reconcile(policy.PolicyChanged)
 	expectEvents(t, "of another cause", h.takeEvents(), "Warning ApplyPolicyFailed")
 
-	h.policies.Put(propagationPolicy("right"))
+	h.policies.put(propagationPolicy("right"))
 	h.reconcile(policy.PolicyChanged)
 	expectEvents(t, "of the match", h.takeEvents(), "Normal ApplyPolicySucceed")
 }
@@ -59,11 +58,11 @@ func TestNearMissReportsWaitingTemplates(t *testing.T) {
 	h := newFixture(t, deployment(1))
 	h.reconcile(policy.TemplateChanged)
 	typo := policySelecting("typo", "web2")
-	h.policies.Put(typo)
+	h.policies.put(typo)
 	if err := h.policyReconcilers[0].enqueueTemplatesOf(t.Context(), typo); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]templates.Request{webRef.Request(policy.PolicyChanged)}, h.takeQueue()); diff != "" {
+	if diff := cmp.Diff([]templateRequest{webRef.request(policy.PolicyChanged)}, h.takeQueue()); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
 	h.reconcile(policy.PolicyChanged)
@@ -86,8 +85,8 @@ func TestOldUnmatchedTemplatesAreNotReportedAfterRestart(t *testing.T) {
 			template := deployment(1)
 			template.SetCreationTimestamp(metav1.NewTime(started.Add(-test.age)))
 			h := newFixture(t, template, policySelecting("typo", "web2"))
-			h.initial.SetStartTime(started)
-			h.templateTriggers.OnTemplates(deployments).OnAdd(template, test.initial)
+			h.initial.setStartTime(started)
+			h.templateTriggers.onTemplates(deployments).OnAdd(template, test.initial)
 			h.reconcile(policy.TemplateChanged)
 			expectEvents(t, name, h.takeEvents(), test.want...)
 			changed := h.template()

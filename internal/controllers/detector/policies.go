@@ -9,11 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"karmada.io/karmada/internal/controllers/detector/binder"
-	"karmada.io/karmada/internal/controllers/detector/catalog"
-	"karmada.io/karmada/internal/controllers/detector/claims"
-	"karmada.io/karmada/internal/controllers/detector/templates"
-	"karmada.io/karmada/internal/controllers/detector/waiting"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
@@ -21,26 +16,26 @@ import (
 
 // policyReconciler reconciles the policies of one scope.
 type policyReconciler struct {
-	scope     catalog.Scope
+	scope     policyScope
 	karmada   client.Client
-	queue     *templates.Queue
-	waiting   *waiting.Templates
-	claims    *claims.Index
-	binder    *binder.Binder
-	preemptor *claims.Preemptor
-	releaser  *claims.Releaser
+	queue     *templateQueue
+	waiting   *waitingTemplates
+	claims    *claimIndex
+	binder    *binder
+	preemptor *preemptor
+	releaser  *releaser
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	p := r.scope.NewPolicy()
+	p := r.scope.newPolicy()
 	if err := r.karmada.Get(ctx, request.NamespacedName, p); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if p.GetDeletionTimestamp() != nil {
 		return loop.Result(r.finalize(ctx, p))
 	}
-	return loop.Result(errors.Join(r.enqueueTemplatesOf(ctx, p), r.preemptor.Preempt(ctx, p), r.binder.SuspendDeleted(ctx, p)))
+	return loop.Result(errors.Join(r.enqueueTemplatesOf(ctx, p), r.preemptor.preempt(ctx, p), r.binder.suspendDeleted(ctx, p)))
 }
 
 // enqueueTemplatesOf queues every template that the policy claims or may select. The templates get
@@ -52,34 +47,34 @@ func (r *policyReconciler) enqueueTemplatesOf(ctx context.Context, p policy.Obje
 		return err
 	}
 	for _, filter := range policy.FiltersOf(p) {
-		found.Insert(r.waiting.Matching(filter)...)
+		found.Insert(r.waiting.matching(filter)...)
 	}
-	found.Insert(r.waiting.NearMisses(p, found, r.claims.IsClaimed)...)
-	if err := r.queue.WaitUntilOpen(ctx); err != nil {
+	found.Insert(r.waiting.nearMisses(p, found, r.claims.isClaimed)...)
+	if err := r.queue.waitUntilOpen(ctx); err != nil {
 		return err
 	}
-	r.queue.AddLowPriority(policy.PolicyChanged, found.UnsortedList()...)
+	r.queue.addLowPriority(policy.PolicyChanged, found.UnsortedList()...)
 	return nil
 }
 
 // claimedTemplates returns the templates that contain the claim, and the templates whose bindings
 // contain it.
-func (r *policyReconciler) claimedTemplates(ctx context.Context, claim policy.Claim) (sets.Set[templates.Ref], error) {
+func (r *policyReconciler) claimedTemplates(ctx context.Context, claim policy.Claim) (sets.Set[templateRef], error) {
 	if claim.ID == "" {
-		return sets.New[templates.Ref](), nil
+		return sets.New[templateRef](), nil
 	}
-	bound, err := r.binder.TemplatesOf(ctx, claim)
+	bound, err := r.binder.templatesOf(ctx, claim)
 	if err != nil {
 		return nil, err
 	}
-	return sets.New(r.claims.TemplatesOf(claim.ID)...).Insert(bound...), nil
+	return sets.New(r.claims.templatesOf(claim.ID)...).Insert(bound...), nil
 }
 
 // finalize releases all templates that a deleted policy claims, and then removes the finalizer of
 // the policy. Bindings and Works are kept. A template that is not in the cache yet is released by
 // its first reconcile, which finds that the policy does not exist.
 func (r *policyReconciler) finalize(ctx context.Context, p policy.Object) error {
-	if !controllerutil.ContainsFinalizer(p, r.scope.Finalizer) {
+	if !controllerutil.ContainsFinalizer(p, r.scope.finalizer) {
 		return nil
 	}
 	claim := policy.ClaimOf(p)
@@ -89,7 +84,7 @@ func (r *policyReconciler) finalize(ctx context.Context, p policy.Object) error 
 	}
 	var failures []error
 	for ref := range claimed {
-		failures = append(failures, r.releaser.Release(ctx, claim, ref))
+		failures = append(failures, r.releaser.release(ctx, claim, ref))
 	}
 	if err := errors.Join(failures...); err != nil {
 		return err
@@ -98,7 +93,7 @@ func (r *policyReconciler) finalize(ctx context.Context, p policy.Object) error 
 	if !ok {
 		return nil
 	}
-	controllerutil.RemoveFinalizer(finalized, r.scope.Finalizer)
+	controllerutil.RemoveFinalizer(finalized, r.scope.finalizer)
 	_, err = patch.Object(ctx, r.karmada, p, finalized)
 	return client.IgnoreNotFound(err)
 }

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -20,26 +19,26 @@ func TestOwnClaimWriteQueuesNothing(t *testing.T) {
 	before := h.template()
 	h.reconcile(policy.TemplateChanged)
 	claimed := h.template()
-	handler := h.templateTriggers.OnTemplates(deployments)
-	update := func(from, to *unstructured.Unstructured) []templates.Request {
+	handler := h.templateTriggers.onTemplates(deployments)
+	update := func(from, to *unstructured.Unstructured) []templateRequest {
 		handler.OnUpdate(from, to)
 		return h.takeQueue()
 	}
 	if got := update(before, claimed); len(got) != 0 {
 		t.Errorf("our own claim write queued %v", got)
 	}
-	if diff := cmp.Diff([]templates.Ref{webRef}, h.claims.TemplatesOf("id-p")); diff != "" {
+	if diff := cmp.Diff([]templateRef{webRef}, h.claims.templatesOf("id-p")); diff != "" {
 		t.Errorf("indexed claims (-want +got):\n%s", diff)
 	}
 	if got := update(before, claimed); len(got) != 1 {
 		t.Errorf("the same change by another client queued %v", got)
 	}
-	h.claimWrites.Expect(webRef, claimed, h.policies.Get("shop", "p"))
-	h.policies.Put(propagationPolicy("p"))
+	h.claimWrites.expect(webRef, claimed, h.policies.get("shop", "p"))
+	h.policies.put(propagationPolicy("p"))
 	if got := update(before, claimed); len(got) != 1 {
 		t.Errorf("our claim for a policy that changed since queued %v", got)
 	}
-	h.claimWrites.Expect(webRef, claimed, h.policies.Get("shop", "p"))
+	h.claimWrites.expect(webRef, claimed, h.policies.get("shop", "p"))
 	scaled := claimed.DeepCopy()
 	scaled.Object["spec"] = map[string]any{"replicas": int64(9)}
 	if got := update(before, scaled); len(got) != 1 {
@@ -51,9 +50,9 @@ func TestDeletedPolicyWithoutFinalizerQueuesItsTemplates(t *testing.T) {
 	p := propagationPolicy("p")
 	h := newFixture(t, deployment(1), p)
 	h.reconcile(policy.TemplateChanged)
-	h.claims.Update(webRef, h.template())
-	h.policyTriggers[0].OnPolicies(nil).OnDelete(p)
-	if diff := cmp.Diff([]templates.Request{webRef.Request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
+	h.claims.update(webRef, h.template())
+	h.policyTriggers[0].onPolicies(nil).OnDelete(p)
+	if diff := cmp.Diff([]templateRequest{webRef.request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
 }
@@ -62,13 +61,13 @@ func TestRecreatedPolicyQueuesTemplatesOfEarlierPolicy(t *testing.T) {
 	p := propagationPolicy("p")
 	h := newFixture(t, deployment(1), p)
 	h.reconcile(policy.TemplateChanged)
-	h.claims.Update(webRef, h.template())
+	h.claims.update(webRef, h.template())
 	recreated := propagationPolicy("p")
 	recreated.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-recreated"}
 	policies := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(policies.ShutDown)
-	h.policyTriggers[0].OnPolicies(policies).OnUpdate(p, recreated)
-	if diff := cmp.Diff([]templates.Request{webRef.Request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
+	h.policyTriggers[0].onPolicies(policies).OnUpdate(p, recreated)
+	if diff := cmp.Diff([]templateRequest{webRef.request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
 	h.reconcile(policy.TemplateChanged)
@@ -80,7 +79,7 @@ func TestRecreatedPolicyQueuesTemplatesOfEarlierPolicy(t *testing.T) {
 func TestNewPolicyQueuesOnlySelectedWaitingTemplates(t *testing.T) {
 	h := newFixture(t)
 	for i := range 10_000 {
-		h.waiting.Add(templates.NewRef(deployments, "shop", fmt.Sprintf("web-%d", i)), map[string]string{"app": fmt.Sprintf("web-%d", i)})
+		h.waiting.add(newRef(deployments, "shop", fmt.Sprintf("web-%d", i)), map[string]string{"app": fmt.Sprintf("web-%d", i)})
 	}
 	p := propagationPolicy("p")
 	p.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{
@@ -89,7 +88,7 @@ func TestNewPolicyQueuesOnlySelectedWaitingTemplates(t *testing.T) {
 	if err := h.policyReconcilers[0].enqueueTemplatesOf(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	want := []templates.Request{templates.NewRef(deployments, "shop", "web-77").Request(policy.PolicyChanged)}
+	want := []templateRequest{newRef(deployments, "shop", "web-77").request(policy.PolicyChanged)}
 	if diff := cmp.Diff(want, h.takeQueue()); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}

@@ -15,14 +15,13 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
-	"karmada.io/karmada/internal/access/interpreters/rulestest"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/access/watches/watchestest"
-	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 // fixedReplicas returns a rule that finds n replicas in each template.
@@ -35,12 +34,12 @@ func fixedReplicas(n int32) interpreter.Rules {
 func TestChangedRuleReachesBindings(t *testing.T) {
 	lazy := propagationPolicy("p")
 	lazy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
-	queued := []templates.Request{webRef.Request(policy.RulesChanged)}
+	queued := []templateRequest{webRef.request(policy.RulesChanged)}
 	tests := map[string]struct {
 		policy   *policyv1alpha1.PropagationPolicy
 		kind     schema.GroupVersionKind
 		rules    interpreter.Rules
-		queued   []templates.Request
+		queued   []templateRequest
 		writes   []string
 		replicas int32
 	}{
@@ -65,10 +64,10 @@ func TestChangedRuleReachesBindings(t *testing.T) {
 				t.Fatal("the templates are not watched", err)
 			}
 			h.binder.Rules, h.ruleTriggers.Rules = table, table
-			h.ruleTriggers.Templates = reader
+			h.ruleTriggers.templates = reader
 			table.Set(deployments, fixedReplicas(2))
 			h.reconcile(policy.TemplateChanged)
-			got := rulestest.QueuedBy(t, h.ruleTriggers.Source, func() { table.Set(test.kind, test.rules) })
+			got := looptest.QueuedBy(t, h.ruleTriggers.source, func() { table.Set(test.kind, test.rules) })
 			if diff := cmp.Diff(test.queued, got); diff != "" {
 				t.Errorf("queued (-want +got):\n%s", diff)
 			}
@@ -109,7 +108,7 @@ func TestFailedInterpretationIsReportedOnTheBinding(t *testing.T) {
 	for _, step := range steps {
 		table.Set(deployments, step.rules)
 		h.writes = nil
-		_, err := h.templateReconciler.Reconcile(t.Context(), webRef.Request(policy.RulesChanged))
+		_, err := h.templateReconciler.Reconcile(t.Context(), webRef.request(policy.RulesChanged))
 		if fails := step.status == metav1.ConditionFalse || step.replicas == 0; fails != (err != nil) {
 			t.Errorf("%s: err = %v", step.name, err)
 		}

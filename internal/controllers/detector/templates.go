@@ -12,10 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/controllers/detector/catalog"
-	"karmada.io/karmada/internal/controllers/detector/claims"
-	"karmada.io/karmada/internal/controllers/detector/templates"
-	"karmada.io/karmada/internal/controllers/detector/waiting"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
 )
@@ -27,16 +23,16 @@ const blockedRetryDelay = time.Second
 // templateReconciler reconciles templates.
 type templateReconciler struct {
 	// isTemplate reports whether an object of a watched kind may be propagated.
-	isTemplate func(templates.Ref) bool
-	templates  claims.TemplateReader
+	isTemplate func(templateRef) bool
+	templates  templateReader
 	// karmadaReader reads policies from the API server.
 	karmadaReader    client.Reader
-	policies         *catalog.Catalog
-	waiting          *waiting.Templates
-	initial          *waiting.Initial
-	awaitingOverride *waiting.Requests
+	policies         *policyCatalog
+	waiting          *waitingTemplates
+	initial          *oldTemplates
+	awaitingOverride *waitingRequests
 	applier          *applier
-	releaser         *claims.Releaser
+	releaser         *releaser
 	noMatch          *noMatchReporter
 	events           *loop.Events
 	// recordMatch records, in metrics, how long the search for the policy of a template took. began
@@ -45,39 +41,45 @@ type templateReconciler struct {
 }
 
 // Reconcile implements reconcile.TypedReconciler.
-func (t *templateReconciler) Reconcile(ctx context.Context, request templates.Request) (reconcile.Result, error) {
-	old := t.initial.Take(request.Ref)
-	if !t.isTemplate(request.Ref) {
+func (t *templateReconciler) Reconcile(ctx context.Context, request templateRequest) (reconcile.Result, error) {
+	old := t.initial.take(request.Template)
+	// The watch of the kind may end during the reconcile, which must then leave no record behind.
+	defer func() {
+		if !t.isTemplate(request.Template) {
+			t.stopTracking(request.Template)
+		}
+	}()
+	if !t.isTemplate(request.Template) {
 		return reconcile.Result{}, nil
 	}
-	template, err := t.templates.GetCached(ctx, request.Kind, request.Key)
+	template, err := t.templates.GetCached(ctx, request.Template.Kind, request.Template.Key)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	switch decision := t.decide(request.Ref, template).(type) {
+	switch decision := t.decide(request.Template, template).(type) {
 	case policy.ApplyPolicy:
 		return t.applier.apply(ctx, request, template, decision.Policy)
 	case policy.ReleaseClaim:
-		return t.confirmAndRelease(ctx, decision.Claim, request.Ref)
+		return t.confirmAndRelease(ctx, decision.Claim, request.Template)
 	case policy.RetryLater:
-		return t.retryDecision(request.Ref, template, decision.Err)
+		return t.retryDecision(request.Template, template, decision.Err)
 	case policy.WaitForPolicy:
-		return loop.Result(t.noMatch.awaitPolicy(ctx, request.Ref, template, old))
+		return loop.Result(t.noMatch.awaitPolicy(ctx, request.Template, template, old))
 	}
-	t.stopTracking(request.Ref)
+	t.stopTracking(request.Template)
 	return reconcile.Result{}, nil
 }
 
 // stopTracking removes all records of a template that no policy can claim.
-func (t *templateReconciler) stopTracking(r templates.Ref) {
-	t.waiting.Remove(r)
-	t.awaitingOverride.DeleteTemplate(r)
+func (t *templateReconciler) stopTracking(r templateRef) {
+	t.waiting.remove(r)
+	t.awaitingOverride.deleteTemplate(r)
 }
 
 // decide returns which policy claims the template. If no policy matches, it records the template as
 // waiting and then decides a second time, so that no policy is missed: a policy that is added
 // before the second decision takes part in it, and a policy that is added later finds the record.
-func (t *templateReconciler) decide(r templates.Ref, template *unstructured.Unstructured) policy.Decision {
+func (t *templateReconciler) decide(r templateRef, template *unstructured.Unstructured) policy.Decision {
 	if template == nil {
 		return policy.IgnoreTemplate{}
 	}
@@ -85,18 +87,18 @@ func (t *templateReconciler) decide(r templates.Ref, template *unstructured.Unst
 		began := time.Now()
 		defer func() { t.recordMatch(began) }()
 	}
-	decision := t.policies.Decide(template)
+	decision := t.policies.decide(template)
 	if _, wait := decision.(policy.WaitForPolicy); !wait {
 		return decision
 	}
-	t.waiting.Add(r, template.GetLabels())
-	return t.policies.Decide(template)
+	t.waiting.add(r, template.GetLabels())
+	return t.policies.decide(template)
 }
 
 // confirmAndRelease releases a template after it has confirmed that the policy of the template is
 // deleted or no longer selects the template.
-func (t *templateReconciler) confirmAndRelease(ctx context.Context, claim policy.Claim, r templates.Ref) (reconcile.Result, error) {
-	if t.policies.Get(claim.Namespace, claim.Name) == nil {
+func (t *templateReconciler) confirmAndRelease(ctx context.Context, claim policy.Claim, r templateRef) (reconcile.Result, error) {
+	if t.policies.get(claim.Namespace, claim.Name) == nil {
 		exists, err := t.existsOnServer(ctx, claim)
 		if err != nil {
 			return reconcile.Result{}, err
@@ -105,13 +107,13 @@ func (t *templateReconciler) confirmAndRelease(ctx context.Context, claim policy
 			return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
 		}
 	}
-	return loop.Result(t.releaser.Release(ctx, claim, r))
+	return loop.Result(t.releaser.release(ctx, claim, r))
 }
 
 // existsOnServer reports whether the policy of a claim exists on the API server although the
 // catalog does not contain it yet.
 func (t *templateReconciler) existsOnServer(ctx context.Context, claim policy.Claim) (bool, error) {
-	err := t.karmadaReader.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, catalog.NewPolicyFor(claim))
+	err := t.karmadaReader.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, newPolicyFor(claim))
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading policy %s from the API server: %w", claim, err)
 	}
@@ -121,11 +123,11 @@ func (t *templateReconciler) existsOnServer(ctx context.Context, claim policy.Cl
 // retryDecision records why the policy cannot claim the template yet, and queues the template
 // again. It records no event for a policy that is being deleted, because that policy is about to
 // release the template.
-func (t *templateReconciler) retryDecision(r templates.Ref, template *unstructured.Unstructured, err error) (reconcile.Result, error) {
+func (t *templateReconciler) retryDecision(r templateRef, template *unstructured.Unstructured, err error) (reconcile.Result, error) {
 	if errors.Is(err, policy.ErrTerminating) {
 		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
 	}
-	t.waiting.AddUnclaimed(r, template)
+	t.waiting.addUnclaimed(r, template)
 	t.events.RecordFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	return reconcile.Result{}, err
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
@@ -139,7 +138,7 @@ func TestDiscoverySchedule(t *testing.T) {
 
 func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 	definition := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		crd := templates.NewObject(definitionKinds[0])
+		crd := newObject(definitionKinds[0])
 		crd.SetName("deployments.apps")
 		crd.Object["spec"] = map[string]any{"group": "apps", "names": map[string]any{"kind": "Deployment"}}
 		change(crd)
@@ -150,7 +149,7 @@ func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 		crd.Object["status"] = map[string]any{"conditions": []any{"Established"}}
 	})
 	annotated := definition(func(crd *unstructured.Unstructured) { crd.SetAnnotations(map[string]string{"a": "b"}) })
-	service := templates.NewObject(definitionKinds[1])
+	service := newObject(definitionKinds[1])
 	service.Object["spec"] = map[string]any{"group": "apps"}
 	tests := map[string]struct {
 		deliver   func(toolscache.ResourceEventHandler)
@@ -182,4 +181,10 @@ func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 			}
 		})
 	}
+}
+
+func newObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
 }
