@@ -7,7 +7,7 @@ import (
 
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
-	"karmada.io/karmada/internal/programs/descheduling"
+	"karmada.io/karmada/internal/programs/scheduling"
 )
 
-func main() { os.Exit(command.Main(programs.Program(descheduling.New))) }
+func main() { os.Exit(command.Main(programs.Program(scheduling.NewDescheduler))) }

@@ -13,7 +13,6 @@ import (
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/controllermanager"
-	"karmada.io/karmada/internal/programs/descheduling"
 	"karmada.io/karmada/internal/programs/estimator"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
@@ -23,7 +22,7 @@ import (
 // those of existing command lines. testdata/flags has one file for each program, and the file
 // logging.txt for the flags that every program has.
 func TestFlagsMatchUpstream(t *testing.T) {
-	for _, program := range []command.Program{programs.Program(controllermanager.New), programs.Program(scheduling.New), programs.Program(descheduling.New), programs.Program(agent.New), programs.Program(estimator.New)} {
+	for _, program := range []command.Program{programs.Program(controllermanager.New), programs.Program(scheduling.New), programs.Program(scheduling.NewDescheduler), programs.Program(agent.New), programs.Program(estimator.New)} {
 		t.Run(program.Name, func(t *testing.T) {
 			want := readUpstreamFlags(t, program.Name, "logging")
 			got := map[string]string{}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/domain/assumption"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
 )
@@ -15,7 +14,7 @@ import (
 // are tracked. A nil *assumptions tracks nothing.
 type assumptions struct {
 	mu    sync.Mutex
-	cache *assumption.Cache
+	cache *capacity.AssumptionCache
 	// revision increases with every reservation. reserved holds the revision of the last
 	// reservation in each cluster.
 	revision uint64
@@ -27,7 +26,7 @@ func newAssumptions(enabled bool) *assumptions {
 	if !enabled {
 		return nil
 	}
-	return &assumptions{cache: assumption.NewCache(), reserved: map[string]uint64{}}
+	return &assumptions{cache: capacity.NewAssumptionCache(), reserved: map[string]uint64{}}
 }
 
 // tracks reports whether the targets of a binding are assumed.
@@ -86,7 +85,7 @@ func (a *assumptions) releaseHealthy(older, newer binding.Object) {
 	if a == nil || !binding.IsNamespaced(newer) {
 		return
 	}
-	clusters := assumption.HealthyAgain(older.BindingStatus().AggregatedStatus, newer.BindingStatus().AggregatedStatus)
+	clusters := capacity.HealthyAgain(older.BindingStatus().AggregatedStatus, newer.BindingStatus().AggregatedStatus)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, cluster := range clusters {

@@ -11,7 +11,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/causes"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/placement"
 )
 
@@ -85,7 +85,7 @@ func withEstimatorNote(message string, failures map[string]string) string {
 	if len(failures) == 0 {
 		return message
 	}
-	return causes.Enumerate(withSentence(message, estimatorNotePrefix), failures)
+	return conditions.EnumerateCauses(withSentence(message, estimatorNotePrefix), failures)
 }
 
 // isSameExceptNote reports whether two messages differ at most in their notes about failed

@@ -16,7 +16,6 @@ import (
 
 	"karmada.io/karmada/internal/extensionserver"
 	"karmada.io/karmada/internal/pki"
-	"karmada.io/karmada/internal/standalone/processmetrics"
 	"karmada.io/karmada/internal/standalone/simulation"
 )
 
@@ -123,7 +122,7 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions, metri
 func serveAllMetrics(config *genericapiserver.RecommendedConfig) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, completed *genericapiserver.Config) http.Handler {
-		return build(processmetrics.ServeAllMetrics(handler), completed)
+		return build(ServeAllMetrics(handler), completed)
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/standalone/etcd"
-	"karmada.io/karmada/internal/standalone/inprocess"
 	"karmada.io/karmada/internal/standalone/simulation"
 )
 
@@ -147,7 +146,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	}
 	c.servers.add(stageAPI, apiServer.server)
 	c.inProcessConfig = &rest.Config{
-		Host: c.Server(), BearerToken: apiServer.token, QPS: -1, Transport: &inprocess.Transport{Handler: apiServer.handler},
+		Host: c.Server(), BearerToken: apiServer.token, QPS: -1, Transport: &InProcessTransport{Handler: apiServer.handler},
 	}
 	c.servers.add(stageStorage, startServer(ctx, "certificate renewal", c.renewCertificates))
 	if err := errors.Join(pki.WriteKubeconfig(c.Kubeconfig(), c.AdminContext()), c.writeInProcessKubeconfig()); err != nil {

@@ -20,9 +20,9 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/servedkinds"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/statuswriter"
@@ -33,7 +33,7 @@ type Options struct {
 	// Karmada reads from caches. APIReader reads from the API server.
 	Karmada, APIReader client.Reader
 	// Discovery is the discovery of the control plane.
-	Discovery kinds.Discovery
+	Discovery servedkinds.DiscoveryClient
 	// Reports writes the conditions of Works. Events writes the events of Works and Clusters.
 	Reports *statuswriter.Writer
 	Events  *loop.Events

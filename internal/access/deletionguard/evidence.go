@@ -15,10 +15,10 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/servedkinds"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -27,7 +27,7 @@ import (
 type evidenceCollector struct {
 	// karmadaCache reads from caches. apiReader reads from the API server.
 	karmadaCache, apiReader client.Reader
-	discovery               kinds.Discovery
+	discovery               servedkinds.DiscoveryClient
 	proofs                  *proofCache
 	now                     func() time.Time
 }

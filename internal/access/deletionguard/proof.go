@@ -18,7 +18,6 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/guard"
@@ -166,7 +165,7 @@ func (e *evidenceCollector) readTemplateObject(ctx context.Context, origin templ
 	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || servedkinds.IsObjectAbsent(err, origin.key.Name) {
 		return template, templateStateFrom(err, origin.key.Name)
 	}
-	versions, answer, failure := kinds.LookupGroup(e.discovery, origin.kind.GroupKind())
+	versions, answer, failure := servedkinds.LookupGroup(e.discovery, origin.kind.GroupKind())
 	if failure != nil {
 		return nil, guard.TemplateUnreadable
 	}

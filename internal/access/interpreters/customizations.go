@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
@@ -16,7 +16,7 @@ type customizedRules struct {
 	engine *script.Engine
 
 	mu      sync.Mutex
-	scripts map[schema.GroupVersionKind]customization.Scripts
+	scripts map[schema.GroupVersionKind]interpreter.Scripts
 }
 
 // setAll replaces all customizations. It announces only the kinds whose scripts changed, and keeps
@@ -24,7 +24,7 @@ type customizedRules struct {
 func (c *customizedRules) setAll(customizations []*configv1alpha1.ResourceInterpreterCustomization) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	merged := customization.Merge(customizations)
+	merged := interpreter.MergeCustomizations(customizations)
 	for kind, scripts := range merged {
 		if !scripts.Equal(c.scripts[kind]) {
 			c.Set(kind, c.engine.Rules(scripts))

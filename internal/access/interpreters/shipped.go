@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
 	"karmada.io/karmada/internal/domain/interpreter/script"
 	"karmada.io/karmada/internal/domain/interpreter/thirdparty"
 )
@@ -21,7 +20,7 @@ func newShippedRules(engine *script.Engine) (shippedRules, error) {
 		return nil, fmt.Errorf("reading the shipped customizations: %w", err)
 	}
 	rules := shippedRules{}
-	for kind, scripts := range customization.Merge(customizations) {
+	for kind, scripts := range interpreter.MergeCustomizations(customizations) {
 		rules[kind] = engine.Rules(scripts)
 	}
 	return rules, nil

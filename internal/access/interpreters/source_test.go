@@ -14,7 +14,6 @@ import (
 
 	"karmada.io/karmada/api"
 	"karmada.io/karmada/internal/access/interpreters"
-	"karmada.io/karmada/internal/access/interpreters/rulestest"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop/lookup"
@@ -70,7 +69,7 @@ func TestBindingsOfChangedKindsAreQueued(t *testing.T) {
 				return interpreters.NewSource(table, interpreters.BindingsOf(store, test.namespaced, test.isRelevant))
 			}
 			var got []string
-			for _, request := range rulestest.QueuedBy(t, watched, func() {
+			for _, request := range looptest.QueuedBy(t, watched, func() {
 				for _, kind := range test.changed {
 					table.Set(kind, interpreter.Rules{})
 				}

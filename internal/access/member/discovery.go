@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
 
-	offered "karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
@@ -91,7 +90,7 @@ func (c contextDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[s
 func (m *Member) queryKind(ctx context.Context, kind schema.GroupVersionKind) servedkinds.Availability {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	answer, err := offered.Lookup(contextDiscovery{ctx, m}, kind)
+	answer, err := servedkinds.Lookup(contextDiscovery{ctx, m}, kind)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Cannot determine whether the member serves a kind", "member", m.Name, "kind", kind, "cause", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	offered "karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
@@ -44,7 +43,7 @@ func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionK
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	versions, answer, failure := offered.LookupGroup(contextDiscovery{ctx, m}, kind.GroupKind())
+	versions, answer, failure := servedkinds.LookupGroup(contextDiscovery{ctx, m}, kind.GroupKind())
 	if answer == servedkinds.Absent {
 		if failure = m.proveKindUndefined(ctx, kind.GroupKind()); failure == nil {
 			return nil, nil

@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/access/watches"
 	domain "karmada.io/karmada/internal/domain/cluster"
-	"karmada.io/karmada/internal/domain/nodepods"
+	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
 // inventory watches the nodes and Pods of a member and counts them. It does not store the objects:
@@ -140,7 +140,7 @@ func (i *inventory) reduceNode(object runtime.Object) (reduced countedNode, err 
 
 // countedPod holds the counted values of a Pod: its node and its requests.
 type countedPod struct {
-	id       nodepods.PodID
+	id       nodecapacity.PodID
 	node     string
 	requests *domain.InternedResources
 }
@@ -150,7 +150,7 @@ func (i *inventory) reducePod(object runtime.Object) (reduced countedPod, err er
 	if !ok {
 		return countedPod{}, fmt.Errorf("got %T instead of a Pod", object)
 	}
-	reduced.id, reduced.node = nodepods.IDOf(pod.UID), pod.Spec.NodeName
+	reduced.id, reduced.node = nodecapacity.PodIDOf(pod.UID), pod.Spec.NodeName
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -187,11 +187,11 @@ func (p podStore) Remove(pod countedPod) { p.tally.RemovePod(pod.id) }
 
 // Replace stores all Pods of a list.
 func (p podStore) Replace(pods []countedPod) {
-	listed := make(map[nodepods.PodID]bool, len(pods))
+	listed := make(map[nodecapacity.PodID]bool, len(pods))
 	for _, pod := range pods {
 		p.Set(pod)
 		listed[pod.id] = true
 	}
-	p.tally.PrunePods(func(id nodepods.PodID) bool { return listed[id] })
+	p.tally.PrunePods(func(id nodecapacity.PodID) bool { return listed[id] })
 	p.podsListed = true
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
-	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
@@ -30,7 +29,7 @@ type Server struct {
 // client. The discovery client must not cache.
 //
 // limits may be nil.
-func NewServer(objects dynamic.Interface, mapper *Mapper, discovery kinds.Discovery, limits *bounds.MemberBounds) *Server {
+func NewServer(objects dynamic.Interface, mapper *Mapper, discovery servedkinds.DiscoveryClient, limits *bounds.MemberBounds) *Server {
 	return &Server{
 		Bounds: limits,
 		Source: func(query Query) (*Source, error) {
@@ -47,7 +46,7 @@ func NewServer(objects dynamic.Interface, mapper *Mapper, discovery kinds.Discov
 			}
 		},
 		Availability: func(kind schema.GroupVersionKind) (servedkinds.Availability, error) {
-			return kinds.Lookup(discovery, kind)
+			return servedkinds.Lookup(discovery, kind)
 		},
 	}
 }

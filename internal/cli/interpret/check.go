@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
@@ -49,7 +49,7 @@ func (o *options) check(sources []source) error {
 			failures++
 		}
 	}
-	o.noteUnusedScripts(sources, customization.Operations()...)
+	o.noteUnusedScripts(sources, interpreter.CustomOperations()...)
 	var err error
 	if o.hasOutputFormat() {
 		err = o.printDocument(map[string]any{"customizations": reports})
@@ -84,7 +84,7 @@ func checkTarget(target configv1alpha1.CustomizationTarget) targetReport {
 }
 
 func checkRules(source source) (reports []ruleReport) {
-	for _, operation := range customization.Operations() {
+	for _, operation := range interpreter.CustomOperations() {
 		report := ruleReport{Operation: string(operation.Name), Result: "UNSET"}
 		if text := operation.Script(&source.Spec.Customizations); text != "" {
 			report.Result = "PASS"

@@ -17,7 +17,7 @@ import (
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 const kindName = configv1alpha1.ResourceKindResourceInterpreterCustomization
@@ -198,11 +198,11 @@ func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]
 // noteUnusedScripts prints a note for each script of the operations that never runs, because another
 // customization of the same kind has a script for the same operation. The control plane rejects such
 // customizations.
-func (o *options) noteUnusedScripts(sources []source, operations ...customization.Operation) {
+func (o *options) noteUnusedScripts(sources []source, operations ...interpreter.CustomOperation) {
 	customizations := customizationsOf(sources)
-	merged := customization.Merge(customizations)
+	merged := interpreter.MergeCustomizations(customizations)
 	for _, customized := range customizations {
-		kind := customization.TargetOf(customized)
+		kind := interpreter.TargetOf(customized)
 		for _, operation := range operations {
 			used := merged[kind][operation.Name]
 			if operation.Mergeable || operation.Script(&customized.Spec.Customizations) == "" || used[0].Customization == customized.Name {

@@ -14,7 +14,6 @@ import (
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
 
 // result is one named result of an operation. The value can be encoded in JSON.
@@ -112,12 +111,12 @@ func reviseObject[T any](name string, rule func(context.Context, *unstructured.U
 
 // operation is an operation of the interpreter with its row.
 type operation struct {
-	customization.Operation
+	interpreter.CustomOperation
 	operationRow
 }
 
 func findOperation(name string) (operation, error) {
-	found, isKnown := customization.OperationNamed(configv1alpha1.InterpreterOperation(name))
+	found, isKnown := interpreter.CustomOperationNamed(configv1alpha1.InterpreterOperation(name))
 	if !isKnown {
 		return operation{}, command.NewUsageError("unknown operation %q: one of %s", name, strings.Join(operationNames(), ", "))
 	}
@@ -125,7 +124,7 @@ func findOperation(name string) (operation, error) {
 }
 
 func operationNames() (names []string) {
-	for _, operation := range customization.Operations() {
+	for _, operation := range interpreter.CustomOperations() {
 		names = append(names, string(operation.Name))
 	}
 	return names
@@ -135,7 +134,7 @@ func operationNames() (names []string) {
 func operationsHelp() string {
 	var text strings.Builder
 	text.WriteString("The operations and their input:\n")
-	for _, operation := range customization.Operations() {
+	for _, operation := range interpreter.CustomOperations() {
 		fmt.Fprintf(&text, "  %-20s %s\n", operation.Name, operationRows[operation.Name].describeInput())
 	}
 	return text.String()
@@ -172,7 +171,7 @@ func (o *options) findRule(ctx context.Context, operation operation, kind schema
 	if err != nil {
 		return nil, err
 	}
-	o.noteUnusedScripts(sources, operation.Operation)
+	o.noteUnusedScripts(sources, operation.CustomOperation)
 	if err := checkTargets(sources, kind); err != nil {
 		return nil, err
 	}
@@ -191,7 +190,7 @@ func (o *options) findRule(ctx context.Context, operation operation, kind schema
 func checkTargets(sources []source, kind schema.GroupVersionKind) error {
 	var targets []string
 	for _, source := range sources {
-		target := customization.TargetOf(source.ResourceInterpreterCustomization)
+		target := interpreter.TargetOf(source.ResourceInterpreterCustomization)
 		text := describeKind(target)
 		switch {
 		case target == kind:

@@ -9,11 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
 
 func TestEveryOperationHasARow(t *testing.T) {
-	for _, operation := range customization.Operations() {
+	for _, operation := range interpreter.CustomOperations() {
 		row, found := operationRows[operation.Name]
 		if !found {
 			t.Errorf("%s has no row", operation.Name)

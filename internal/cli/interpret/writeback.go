@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/jsonedit"
 	"karmada.io/karmada/internal/pki"
 )
@@ -79,7 +79,7 @@ func changesOf(original, edited *configv1alpha1.ResourceInterpreterCustomization
 	if before.Target.Kind != after.Target.Kind {
 		changes = append(changes, change{[]string{"spec", "target", "kind"}, after.Target.Kind})
 	}
-	for _, operation := range customization.Operations() {
+	for _, operation := range interpreter.CustomOperations() {
 		text := operation.Script(&after.Customizations)
 		if text == operation.Script(&before.Customizations) {
 			continue

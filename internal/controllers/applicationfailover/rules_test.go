@@ -11,8 +11,8 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
-	"karmada.io/karmada/internal/access/interpreters/rulestest"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -38,7 +38,7 @@ func TestChangedRuleQueuesFailovers(t *testing.T) {
 			f, table := newFixture(t, test.bound), &interpreters.Table{}
 			f.rules = table
 			var queued []string
-			for _, request := range rulestest.QueuedBy(t, f.onRules, func() { table.Set(test.kind, healthRule()) }) {
+			for _, request := range looptest.QueuedBy(t, f.onRules, func() { table.Set(test.kind, healthRule()) }) {
 				queued = append(queued, request.String())
 			}
 			if diff := cmp.Diff(test.want, queued); diff != "" {

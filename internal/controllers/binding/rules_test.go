@@ -12,9 +12,9 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
-	"karmada.io/karmada/internal/access/interpreters/rulestest"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 // revising returns a rule that stores the replicas in a field of the template.
@@ -46,7 +46,7 @@ func TestChangedRuleReachesWorks(t *testing.T) {
 			table.Set(deployments, revising("replicas"))
 			w.reconcile()
 			var queued []string
-			for _, request := range rulestest.QueuedBy(t, w.onRules, func() { table.Set(test.kind, test.rules) }) {
+			for _, request := range looptest.QueuedBy(t, w.onRules, func() { table.Set(test.kind, test.rules) }) {
 				queued = append(queued, request.String())
 			}
 			if diff := cmp.Diff(test.queued, queued); diff != "" {

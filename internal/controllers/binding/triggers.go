@@ -25,7 +25,6 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/lookup"
-	"karmada.io/karmada/internal/loop/recreation"
 )
 
 type queue = loop.Queue[reconcile.Request]
@@ -73,7 +72,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 			r.writes.ForgetDeleted(key, changedWork)
 			delay := time.Duration(0)
 			if r.expectsWork(ctx, key, changedWork) {
-				delay = recreation.Delay(ctx, r.karmada, changedWork)
+				delay = loop.RecreationDelay(ctx, r.karmada, changedWork)
 			}
 			q.AddAfter(reconcile.Request{NamespacedName: key}, delay)
 		},

@@ -15,9 +15,9 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
-	"karmada.io/karmada/internal/access/interpreters/rulestest"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 // aggregating returns a rule that reports a fixed number of replicas.
@@ -40,7 +40,7 @@ func TestChangedRuleReachesTemplates(t *testing.T) {
 	var queued []string
 	for _, namespaced := range []bool{true, false} {
 		watched := func() source.Source { return w.onRules(namespaced) }
-		for _, request := range rulestest.QueuedBy(t, watched, func() { table.Set(deployments, aggregating(4)) }) {
+		for _, request := range looptest.QueuedBy(t, watched, func() { table.Set(deployments, aggregating(4)) }) {
 			queued = append(queued, request.String())
 		}
 	}

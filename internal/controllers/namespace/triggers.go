@@ -21,7 +21,6 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/recreation"
 )
 
 type (
@@ -158,7 +157,7 @@ func (r *reconciler) onWork() handlers {
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			enqueue(e.Object, q, recreation.Delay(ctx, r.karmada, e.Object))
+			enqueue(e.Object, q, loop.RecreationDelay(ctx, r.karmada, e.Object))
 		},
 	}
 }

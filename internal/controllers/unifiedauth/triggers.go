@@ -17,7 +17,6 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/recreation"
 )
 
 func ignoreDelete(event.DeleteEvent) bool { return false }
@@ -50,7 +49,7 @@ func onlyCreated() predicate.Predicate {
 func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q loop.Queue[reconcile.Request]) {
 		for _, request := range requestForWork(e.Object) {
-			q.AddAfter(request, recreation.Delay(ctx, r.karmada, e.Object))
+			q.AddAfter(request, loop.RecreationDelay(ctx, r.karmada, e.Object))
 		}
 	}}
 }

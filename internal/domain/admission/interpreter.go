@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
@@ -155,7 +155,7 @@ func (r Options) validateCustomization(report *report, object *configv1alpha1.Re
 	if r.Customizations != nil {
 		others = r.Customizations()
 	}
-	for _, operation := range customization.Operations() {
+	for _, operation := range interpreter.CustomOperations() {
 		text, path := operation.Script(&object.Spec.Customizations), specPath().Child("customizations", operation.Field)
 		if text == "" {
 			continue

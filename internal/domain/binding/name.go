@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/fnv"
 	"karmada.io/karmada/internal/domain/objectname"
 )
 
@@ -29,9 +28,9 @@ func Names(kind schema.GroupKind, templateName string) [2]string {
 // a label key. Without a namespace the hash is that of a ClusterResourceBinding.
 func ReferenceKey(namespace, name string) string {
 	if namespace == "" {
-		return fnv.Encode(name)
+		return objectname.ShortHash(name)
 	}
-	return fnv.Encode(namespace + "/" + name)
+	return objectname.ShortHash(namespace + "/" + name)
 }
 
 // PermanentIDLabel returns the label key for the ID of a binding. The binding itself, its Works and

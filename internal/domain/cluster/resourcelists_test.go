@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"karmada.io/karmada/internal/domain/nodepods"
+	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
 // newResourceList returns a list with the given number of resources.
@@ -64,7 +64,7 @@ func TestListedSize(t *testing.T) {
 	}
 	tally.PodLists.BeginList()
 	tally.SetPod(podID(1), "", mustIntern(&tally.PodLists, resources("cpu", "1")))
-	tally.PrunePods(func(nodepods.PodID) bool { return true })
+	tally.PrunePods(func(nodecapacity.PodID) bool { return true })
 	if diff := cmp.Diff(PoolSize{Bytes: len(small.text), Names: 1}, tally.PodLists.HeldSize()); diff != "" {
 		t.Errorf("held size after a successful list (-want +got):\n%s", diff)
 	}

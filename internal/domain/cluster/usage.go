@@ -2,7 +2,7 @@ package cluster
 
 import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/domain/nodepods"
+	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
 // UsageCounter sums up the resources of the nodes and Pods of a member while they are added and
@@ -10,7 +10,7 @@ import (
 // Pod its node and a reference to its requests. The sums are exact at any time, in whatever order
 // events arrive. It must not be used concurrently.
 type UsageCounter struct {
-	table *nodepods.Table[nodeUsage, *InternedResources]
+	table *nodecapacity.PodTable[nodeUsage, *InternedResources]
 	// NodeLists holds the allocatable resources of nodes. PodLists holds the requests of Pods.
 	NodeLists, PodLists ResourceListPool
 
@@ -27,12 +27,12 @@ type nodeUsage struct {
 	used        resourceTotals
 }
 
-type countedNode = nodepods.Node[nodeUsage]
+type countedNode = nodecapacity.NodePods[nodeUsage]
 
 // NewUsageCounter returns an empty counter.
 func NewUsageCounter() *UsageCounter {
 	u := &UsageCounter{NodeLists: newLists(), PodLists: newLists()}
-	u.table = nodepods.New(u.addRequests, u.subtractRequests)
+	u.table = nodecapacity.NewPodTable(u.addRequests, u.subtractRequests)
 	return u
 }
 
@@ -94,12 +94,12 @@ func (u *UsageCounter) subtractNode(node *countedNode) {
 }
 
 // SetPod adds or updates a Pod. node is empty until the Pod is scheduled.
-func (u *UsageCounter) SetPod(id nodepods.PodID, node string, requests *InternedResources) {
+func (u *UsageCounter) SetPod(id nodecapacity.PodID, node string, requests *InternedResources) {
 	u.countChange(u.table.SetPod(id, node, requests))
 }
 
 // RemovePod removes a Pod that is deleted or has finished.
-func (u *UsageCounter) RemovePod(id nodepods.PodID) { u.countChange(u.table.RemovePod(id)) }
+func (u *UsageCounter) RemovePod(id nodecapacity.PodID) { u.countChange(u.table.RemovePod(id)) }
 
 // addRequests adds the requests of a Pod to the sums. node is nil until the Pod is scheduled.
 func (u *UsageCounter) addRequests(node *countedNode, requests *InternedResources) {
@@ -135,7 +135,7 @@ func (u *UsageCounter) PruneNodes(keep func(name string) bool) {
 }
 
 // PrunePods removes all Pods except those for which keep returns true, and calls PodLists.EndList.
-func (u *UsageCounter) PrunePods(keep func(id nodepods.PodID) bool) {
+func (u *UsageCounter) PrunePods(keep func(id nodecapacity.PodID) bool) {
 	u.countChange(u.table.PrunePods(keep))
 	u.PodLists.EndList()
 }

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/domain/nodepods"
+	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
 // resources returns a list of resources from pairs of a name and a quantity.
@@ -43,8 +43,8 @@ func heldCounts(tally *UsageCounter) map[string]int {
 	}
 }
 
-func podID(number int) nodepods.PodID {
-	return nodepods.PodID{byte(number), byte(number >> 8), byte(number >> 16)}
+func podID(number int) nodecapacity.PodID {
+	return nodecapacity.PodID{byte(number), byte(number >> 8), byte(number >> 16)}
 }
 
 func TestSummary(t *testing.T) {
@@ -151,7 +151,7 @@ func TestIncrementalSumsEqualRecount(t *testing.T) {
 						delete(world.pods, other)
 					}
 				}
-				tally.PrunePods(func(each nodepods.PodID) bool { return each == podID(number) })
+				tally.PrunePods(func(each nodecapacity.PodID) bool { return each == podID(number) })
 			}
 		}
 		recounted := world.recount()

@@ -13,7 +13,6 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/nodepods"
 	"karmada.io/karmada/internal/domain/packing"
 )
 
@@ -49,8 +48,8 @@ func podWith(requests string) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container(requests)}}}
 }
 
-func podID(number int) nodepods.PodID {
-	return nodepods.PodID{byte(number), byte(number >> 8), byte(number >> 16)}
+func podID(number int) PodID {
+	return PodID{byte(number), byte(number >> 8), byte(number >> 16)}
 }
 
 // clusterOf returns Nodes with these nodes, and with Pods by the name of their node.

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"karmada.io/karmada/internal/domain/nodepods"
 	"karmada.io/karmada/internal/domain/packing"
 )
 
@@ -21,7 +20,7 @@ const maxResources = 1024
 type Nodes struct {
 	// positions are the positions of resources in the amounts of nodes. They never change.
 	positions map[corev1.ResourceName]int
-	table     *nodepods.Table[nodeAmounts, *pooledRequest]
+	table     *PodTable[nodeAmounts, *pooledRequest]
 	// sorted are the existing nodes, sorted by name.
 	sorted   []*nodeEntry
 	requests requestPool
@@ -36,12 +35,12 @@ type nodeAmounts struct {
 	used        []total
 }
 
-type nodeEntry = nodepods.Node[nodeAmounts]
+type nodeEntry = NodePods[nodeAmounts]
 
 // NewNodes returns an empty set of nodes.
 func NewNodes() *Nodes {
 	n := &Nodes{positions: map[corev1.ResourceName]int{}, requests: requestPool{}}
-	n.table = nodepods.New(n.addRequest, n.subtractRequest)
+	n.table = NewPodTable(n.addRequest, n.subtractRequest)
 	return n
 }
 
@@ -97,12 +96,12 @@ func (n *Nodes) RemoveNode(name string) {
 func compareName(entry *nodeEntry, name string) int { return cmp.Compare(entry.Name, name) }
 
 // SetPod adds or updates a Pod on a node. request is the result of RequestOf.
-func (n *Nodes) SetPod(id nodepods.PodID, node string, request Request) {
+func (n *Nodes) SetPod(id PodID, node string, request Request) {
 	n.table.SetPod(id, node, n.requests.intern(request))
 }
 
 // RemovePod removes a Pod that is deleted, has finished, or is on no node.
-func (n *Nodes) RemovePod(id nodepods.PodID) { n.table.RemovePod(id) }
+func (n *Nodes) RemovePod(id PodID) { n.table.RemovePod(id) }
 
 // addRequest adds the request of a Pod to the sums of its node.
 func (n *Nodes) addRequest(node *nodeEntry, request *pooledRequest) {
@@ -135,7 +134,7 @@ func (n *Nodes) PruneNodes(keep func(name string) bool) {
 }
 
 // PrunePods removes all Pods except those for which keep returns true.
-func (n *Nodes) PrunePods(keep func(id nodepods.PodID) bool) { n.table.PrunePods(keep) }
+func (n *Nodes) PrunePods(keep func(id PodID) bool) { n.table.PrunePods(keep) }
 
 // Room returns the free amounts of these resources on all nodes, in the order of their names. It
 // does not change when the nodes change.

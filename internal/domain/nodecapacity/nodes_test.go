@@ -13,7 +13,6 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/nodepods"
 	"karmada.io/karmada/internal/domain/packing"
 )
 
@@ -79,7 +78,7 @@ func TestIncrementalSumsEqualRecount(t *testing.T) {
 						delete(world.pods, other)
 					}
 				}
-				cluster.PrunePods(func(id nodepods.PodID) bool { return id == podID(number) })
+				cluster.PrunePods(func(id PodID) bool { return id == podID(number) })
 			case 7:
 				for other := range world.nodes {
 					if other != name {

@@ -1,4 +1,5 @@
-// Package objectname derives the names of Karmada's objects from the names of other objects.
+// Package objectname derives the names of Karmada's objects from the names of other objects, and the
+// short hashes that these names contain.
 package objectname
 
 import (
@@ -7,8 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"karmada.io/karmada/internal/domain/fnv"
 )
 
 // WithSuffix returns the name of an object followed by a hyphen and the suffix, in lower case and
@@ -20,7 +19,7 @@ func WithSuffix(name, suffix string) string {
 	if len(validation.IsDNS1123Subdomain(plain+suffix)) == 0 {
 		return plain + suffix
 	}
-	suffix = "-" + fnv.Encode(name) + suffix
+	suffix = "-" + ShortHash(name) + suffix
 	valid := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r

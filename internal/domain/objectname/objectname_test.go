@@ -6,8 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
-
-	"karmada.io/karmada/internal/domain/fnv"
 )
 
 func TestWithSuffix(t *testing.T) {
@@ -22,11 +20,11 @@ func TestWithSuffix(t *testing.T) {
 		"a trailing colon":          {"view:", "ClusterRole", "view-HASH-clusterrole"},
 		"only characters like that": {"::", "ClusterRole", "HASH-clusterrole"},
 		"other letters":             {"größe", "ClusterRole", "gr--e-HASH-clusterrole"},
-		"a name that is too long":   {long, "Deployment", strings.Repeat("a", 253-len("--deployment")-len(fnv.Encode(long))) + "-HASH-deployment"},
+		"a name that is too long":   {long, "Deployment", strings.Repeat("a", 253-len("--deployment")-len(ShortHash(long))) + "-HASH-deployment"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			want := strings.ReplaceAll(test.want, "HASH", fnv.Encode(test.name))
+			want := strings.ReplaceAll(test.want, "HASH", ShortHash(test.name))
 			if got := WithSuffix(test.name, test.suffix); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}

@@ -8,11 +8,10 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/clusteraffinity"
-	"karmada.io/karmada/internal/domain/division"
 )
 
 // divideFunc divides want replicas over the candidates.
-type divideFunc func(t *task, candidates []candidate, want int64) ([]division.Share, error)
+type divideFunc func(t *task, candidates []candidate, want int64) ([]Share, error)
 
 // divideFuncFor returns the divideFunc for a strategy. If the type is Divided and the strategy sets
 // no preference, replicas are divided by weight.
@@ -86,7 +85,7 @@ func (t *task) wholeTargets(candidates []candidate) []workv1alpha2.TargetCluster
 // targetsFromShares converts the shares to targets. Candidates without replicas are omitted. If
 // empty workloads are propagated, such candidates are instead added at the end, in the order of
 // preference.
-func (t *task) targetsFromShares(candidates []candidate, shares []division.Share) []workv1alpha2.TargetCluster {
+func (t *task) targetsFromShares(candidates []candidate, shares []Share) []workv1alpha2.TargetCluster {
 	targets := make([]workv1alpha2.TargetCluster, 0, len(shares))
 	for _, share := range shares {
 		if share.Replicas > 0 {
@@ -110,7 +109,7 @@ func (t *task) targetsFromShares(candidates []candidate, shares []division.Share
 
 // replicaShares returns the share of each candidate. Either every candidate gets all replicas, or
 // the replicas are divided over the candidates.
-func (t *task) replicaShares(candidates []candidate) ([]division.Share, error) {
+func (t *task) replicaShares(candidates []candidate) ([]Share, error) {
 	if isDuplicated(t.spec.Placement) {
 		return duplicatedShares(candidates, int64(t.spec.Replicas)), nil
 	}
@@ -124,20 +123,20 @@ func (t *task) replicaShares(candidates []candidate) ([]division.Share, error) {
 	return t.sharesByTier(candidates, divide)
 }
 
-func duplicatedShares(candidates []candidate, replicas int64) []division.Share {
-	shares := make([]division.Share, len(candidates))
+func duplicatedShares(candidates []candidate, replicas int64) []Share {
+	shares := make([]Share, len(candidates))
 	for i := range candidates {
-		shares[i] = division.Share{Name: candidates[i].name, Replicas: replicas}
+		shares[i] = Share{Name: candidates[i].name, Replicas: replicas}
 	}
-	slices.SortFunc(shares, func(a, b division.Share) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(shares, func(a, b Share) int { return cmp.Compare(a.Name, b.Name) })
 	return shares
 }
 
 // sharesByTier assigns replicas to one tier after the other, up to the capacity of each tier. Each
 // tier is divided separately, so replicas are removed from the last tiers first if the number of
 // replicas decreases.
-func (t *task) sharesByTier(selected []candidate, divide divideFunc) ([]division.Share, error) {
-	var shares []division.Share
+func (t *task) sharesByTier(selected []candidate, divide divideFunc) ([]Share, error) {
+	var shares []Share
 	remaining, all := int64(t.spec.Replicas), selected
 	for len(selected) > 0 && remaining > 0 {
 		end := 1
@@ -160,8 +159,8 @@ func (t *task) sharesByTier(selected []candidate, divide divideFunc) ([]division
 }
 
 // divideByWeight divides the replicas by fixed weights. It ignores present replicas and capacity.
-func divideByWeight(t *task, candidates []candidate, want int64) ([]division.Share, error) {
-	return division.Divide(want, t.clusterWeights(candidates), t.tieBreakUID()), nil
+func divideByWeight(t *task, candidates []candidate, want int64) ([]Share, error) {
+	return Divide(want, t.clusterWeights(candidates), t.tieBreakUID()), nil
 }
 
 func (t *task) tieBreakUID() string { return string(t.spec.Resource.UID) }
@@ -169,8 +168,8 @@ func (t *task) tieBreakUID() string { return string(t.spec.Resource.UID) }
 // clusterWeights returns the weight of each candidate, which is the largest weight of the entries
 // that select the candidate. Candidates that no entry selects are omitted. If no candidate is left,
 // or if there are no weights, all candidates get the same weight.
-func (t *task) clusterWeights(candidates []candidate) []division.WeightedCluster {
-	var parties []division.WeightedCluster
+func (t *task) clusterWeights(candidates []candidate) []WeightedCluster {
+	var parties []WeightedCluster
 	preference := t.spec.Placement.ReplicaScheduling.WeightPreference
 	if preference != nil {
 		parties = t.matchedWeights(candidates, preference.StaticWeightList)
@@ -179,12 +178,12 @@ func (t *task) clusterWeights(candidates []candidate) []division.WeightedCluster
 		return parties
 	}
 	for i := range candidates {
-		parties = append(parties, division.WeightedCluster{Name: candidates[i].name, Weight: 1})
+		parties = append(parties, WeightedCluster{Name: candidates[i].name, Weight: 1})
 	}
 	return parties
 }
 
-func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []division.WeightedCluster {
+func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []WeightedCluster {
 	// The first entry that selects a candidate has the largest weight for that candidate.
 	descending := slices.SortedStableFunc(slices.Values(weightEntries), func(a, b policyv1alpha1.StaticClusterWeight) int {
 		return cmp.Compare(b.Weight, a.Weight)
@@ -193,11 +192,11 @@ func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1al
 	for i := range descending {
 		matchers[i] = clusteraffinity.Compile(&descending[i].TargetCluster)
 	}
-	var parties []division.WeightedCluster
+	var parties []WeightedCluster
 	for i := range candidates {
 		for j := range descending {
 			if descending[j].Weight > 0 && matchers[j].Matches(candidates[i].cluster) {
-				parties = append(parties, division.WeightedCluster{Name: candidates[i].name, Weight: descending[j].Weight})
+				parties = append(parties, WeightedCluster{Name: candidates[i].name, Weight: descending[j].Weight})
 				break
 			}
 		}

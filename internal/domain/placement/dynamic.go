@@ -3,8 +3,6 @@ package placement
 import (
 	"cmp"
 	"slices"
-
-	"karmada.io/karmada/internal/domain/division"
 )
 
 // clusterCapacity is the capacity of a candidate in a division by capacity. replicas is the largest
@@ -16,13 +14,13 @@ type clusterCapacity struct {
 }
 
 // divideByCapacity divides the replicas in proportion to the capacity of the clusters.
-func divideByCapacity(t *task, candidates []candidate, want int64) ([]division.Share, error) {
+func divideByCapacity(t *task, candidates []candidate, want int64) ([]Share, error) {
 	return t.divideDynamic(candidates, want, selectAll)
 }
 
 // divideAggregated divides the replicas over as few clusters as possible. It prefers clusters that
 // already run the workload.
-func divideAggregated(t *task, candidates []candidate, want int64) ([]division.Share, error) {
+func divideAggregated(t *task, candidates []candidate, want int64) ([]Share, error) {
 	return t.divideDynamic(candidates, want, selectFewest)
 }
 
@@ -62,7 +60,7 @@ func selectFewest(capacities []clusterCapacity, want int64) []clusterCapacity {
 // divideDynamic adds missing replicas to the present shares, or removes surplus replicas from them.
 // If the number of replicas is right, it returns the present shares. If a reschedule was requested,
 // it ignores the present shares.
-func (t *task) divideDynamic(candidates []candidate, want int64, selector capacitySelector) ([]division.Share, error) {
+func (t *task) divideDynamic(candidates []candidate, want int64, selector capacitySelector) ([]Share, error) {
 	current := t.currentShares(candidates)
 	placed := int64(0)
 	for _, share := range current {
@@ -85,24 +83,24 @@ func (t *task) divideDynamic(candidates []candidate, want int64, selector capaci
 
 // currentShares returns the present shares of the clusters that are still candidates, in the
 // order of spec.clusters.
-func (t *task) currentShares(candidates []candidate) []division.Share {
+func (t *task) currentShares(candidates []candidate) []Share {
 	isCandidate := make(map[string]bool, len(t.previousTargets))
 	for i := range candidates {
 		if t.isTarget(candidates[i].name) {
 			isCandidate[candidates[i].name] = true
 		}
 	}
-	var shares []division.Share
+	var shares []Share
 	for _, name := range t.previousTargets {
 		if isCandidate[name] {
-			shares = append(shares, division.Share{Name: name, Replicas: t.assignedReplicas[name]})
+			shares = append(shares, Share{Name: name, Replicas: t.assignedReplicas[name]})
 		}
 	}
 	return shares
 }
 
 // divideFresh divides the replicas as if the capacity that the present replicas use were free.
-func (t *task) divideFresh(candidates []candidate, want int64, selector capacitySelector) ([]division.Share, error) {
+func (t *task) divideFresh(candidates []candidate, want int64, selector capacitySelector) ([]Share, error) {
 	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
 		capacities[i] = clusterCapacity{name: candidates[i].name, replicas: candidates[i].available}
@@ -112,7 +110,7 @@ func (t *task) divideFresh(candidates []candidate, want int64, selector capacity
 
 // scaleDown divides the replicas in proportion to the present shares. It ignores the real capacity,
 // because fewer replicas always fit.
-func (t *task) scaleDown(current []division.Share, want int64, selector capacitySelector) ([]division.Share, error) {
+func (t *task) scaleDown(current []Share, want int64, selector capacitySelector) ([]Share, error) {
 	capacities := make([]clusterCapacity, len(current))
 	for i, share := range current {
 		capacities[i] = clusterCapacity{name: share.Name, replicas: share.Replicas}
@@ -122,7 +120,7 @@ func (t *task) scaleDown(current []division.Share, want int64, selector capacity
 
 // scaleUp divides the missing replicas by free capacity and adds them to the present shares. The
 // result lists the clusters of the new division by name, then the other clusters by name.
-func (t *task) scaleUp(candidates []candidate, current []division.Share, missing int64, selector capacitySelector) ([]division.Share, error) {
+func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, selector capacitySelector) ([]Share, error) {
 	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
 		name := candidates[i].name
@@ -140,8 +138,8 @@ func (t *task) scaleUp(candidates []candidate, current []division.Share, missing
 		isScaledUp[shares[i].Name] = true
 		shares[i].Replicas += t.assignedReplicas[shares[i].Name]
 	}
-	others := slices.DeleteFunc(slices.Clone(current), func(share division.Share) bool { return isScaledUp[share.Name] })
-	slices.SortFunc(others, func(a, b division.Share) int { return cmp.Compare(a.Name, b.Name) })
+	others := slices.DeleteFunc(slices.Clone(current), func(share Share) bool { return isScaledUp[share.Name] })
+	slices.SortFunc(others, func(a, b Share) int { return cmp.Compare(a.Name, b.Name) })
 	return append(shares, others...), nil
 }
 
@@ -156,14 +154,14 @@ func missingReplicasNoun(present int) string {
 
 // divideCapacities divides want over capacities and may change the order of capacities. noun is the
 // noun for want in an error message.
-func (t *task) divideCapacities(capacities []clusterCapacity, want int64, noun string, selector capacitySelector) ([]division.Share, error) {
+func (t *task) divideCapacities(capacities []clusterCapacity, want int64, noun string, selector capacitySelector) ([]Share, error) {
 	if totalCapacity(capacities) < want {
 		return nil, t.notEnoughError(want, noun, capacities)
 	}
 	chosen := selector(capacities, want)
-	parties := make([]division.WeightedCluster, len(chosen))
+	parties := make([]WeightedCluster, len(chosen))
 	for i := range chosen {
-		parties[i] = division.WeightedCluster{Name: chosen[i].name, Weight: chosen[i].replicas}
+		parties[i] = WeightedCluster{Name: chosen[i].name, Weight: chosen[i].replicas}
 	}
-	return division.Divide(want, parties, t.tieBreakUID()), nil
+	return Divide(want, parties, t.tieBreakUID()), nil
 }

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
-	"karmada.io/karmada/internal/domain/causes"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
@@ -23,7 +22,7 @@ func WithBackendProblems(stored, next searchv1alpha1.ResourceRegistryStatus, pro
 	for cluster, problem := range problems {
 		printable[cluster] = conditions.Truncate(conditions.ToPrintable(problem), maxStatusMessage)
 	}
-	text := causes.Enumerate("the back end does not store all objects: ", printable)
+	text := conditions.EnumerateCauses("the back end does not store all objects: ", printable)
 	if condition.Status == metav1.ConditionTrue {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, searchv1alpha1.RegistryReasonBackendFailing, text
 	} else {

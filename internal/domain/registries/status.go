@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
-	"karmada.io/karmada/internal/domain/causes"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
@@ -152,10 +151,10 @@ func cachedCondition(sources []Source) metav1.Condition {
 		if isUnserved && !hasOtherProblem(sources) {
 			condition.Reason = searchv1alpha1.RegistryReasonNotServed
 		}
-		condition.Message = causes.Enumerate("not all objects are cached: ", wrong)
+		condition.Message = conditions.EnumerateCauses("not all objects are cached: ", wrong)
 	case len(pending) > 0:
 		condition.Reason = searchv1alpha1.RegistryReasonListing
-		condition.Message = causes.Enumerate("objects are being listed: ", pending)
+		condition.Message = conditions.EnumerateCauses("objects are being listed: ", pending)
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, searchv1alpha1.RegistryReasonComplete
 		condition.Message = "the objects of all selected kinds are cached"

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/domain/assumption"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/domain/policy"
@@ -84,7 +84,7 @@ type run struct {
 	sorted   []*subject
 	// groups are the subjects by namespace and key of their workload affinity groups.
 	groups  map[groupKey][]*subject
-	assumed *assumption.Cache
+	assumed *capacity.AssumptionCache
 }
 
 // Run simulates the changes and returns the result for each selected object.
@@ -109,7 +109,7 @@ func Run(ctx context.Context, in Input) Result {
 func newRun(in Input) *run {
 	r := &run{
 		Input: in, clusters: in.Changes.Apply(in.Clusters, in.Now), byName: map[string]*clusterv1alpha1.Cluster{},
-		policies: policy.NewIndex(), subjects: map[bindingKey]*subject{}, groups: map[groupKey][]*subject{}, assumed: assumption.NewCache(),
+		policies: policy.NewIndex(), subjects: map[bindingKey]*subject{}, groups: map[groupKey][]*subject{}, assumed: capacity.NewAssumptionCache(),
 	}
 	for _, cluster := range r.clusters {
 		r.byName[cluster.Name] = cluster

@@ -8,7 +8,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/division"
+	"karmada.io/karmada/internal/domain/placement"
 )
 
 // divideCompletions sets the completions of a Job to the share of one target. It divides the
@@ -46,16 +46,16 @@ func hasDividedCompletions(spec *workv1alpha2.ResourceBindingSpec, kind schema.G
 func completionsShare(
 	completions int64, targets []workv1alpha2.TargetCluster, target, tieUID string,
 ) (part int64, divided bool) {
-	parties := make([]division.WeightedCluster, 0, len(targets))
+	parties := make([]placement.WeightedCluster, 0, len(targets))
 	weight := int64(0)
 	for _, each := range targets {
-		parties = append(parties, division.WeightedCluster{Name: each.Name, Weight: int64(each.Replicas)})
+		parties = append(parties, placement.WeightedCluster{Name: each.Name, Weight: int64(each.Replicas)})
 		weight += int64(each.Replicas)
 	}
 	if weight == 0 {
 		return 0, false
 	}
-	for _, share := range division.Divide(completions, parties, tieUID) {
+	for _, share := range placement.Divide(completions, parties, tieUID) {
 		if share.Name == target {
 			return share.Replicas, true
 		}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/causes"
+	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // Messages on clusters to which dispatching is suspended.
@@ -42,7 +42,7 @@ func (a Aggregation) FullyAppliedCondition(expected sets.Set[string], generation
 		condition.Message = a.failureMessage(failed)
 	default:
 		if remarks := a.remarksByCluster(expected); len(remarks) > 0 {
-			condition.Message = causes.Enumerate(condition.Message+"; ", remarks)
+			condition.Message = conditions.EnumerateCauses(condition.Message+"; ", remarks)
 		}
 		return condition
 	}
@@ -59,9 +59,9 @@ func (a Aggregation) failureMessage(byCluster map[string]string) string {
 		}
 	}
 	if len(suspended) == len(byCluster) {
-		return causes.Enumerate(suspendedForPrefix, suspended)
+		return conditions.EnumerateCauses(suspendedForPrefix, suspended)
 	}
-	return causes.Enumerate(workv1alpha2.FullyAppliedFailedMessage+": ", byCluster)
+	return conditions.EnumerateCauses(workv1alpha2.FullyAppliedFailedMessage+": ", byCluster)
 }
 
 // HasPendingApply reports whether an expected cluster does not have the current generation of its

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"karmada.io/karmada/internal/domain/fnv"
 	"karmada.io/karmada/internal/domain/objectname"
 )
 
@@ -16,7 +15,7 @@ func Name(kind, namespace, name string) string {
 	if namespace != "" {
 		identity = strings.ToLower(namespace) + "-" + identity
 	}
-	return objectname.WithSuffix(name, fnv.Encode(identity))
+	return objectname.WithSuffix(name, objectname.ShortHash(identity))
 }
 
 // Names returns the names that the Work of an object can have. The first is Name. The second

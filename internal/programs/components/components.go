@@ -10,7 +10,6 @@ import (
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/controllermanager"
-	"karmada.io/karmada/internal/programs/descheduling"
 	"karmada.io/karmada/internal/programs/estimator"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
@@ -22,7 +21,7 @@ import (
 var rows = []func(*gates.Set) programs.Component{
 	controllermanager.New,
 	scheduling.New,
-	descheduling.New,
+	scheduling.NewDescheduler,
 	webhook.New,
 	aggregatedapiserver.New,
 	search.New,

@@ -12,7 +12,6 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/controllermanager"
-	"karmada.io/karmada/internal/programs/descheduling"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
 	"karmada.io/karmada/internal/servers/admission"
@@ -41,7 +40,7 @@ func TestConfigureAppliesFlags(t *testing.T) {
 	if diff := cmp.Diff([]string{"*", "-ClusterLocality"}, []string(optionsOf[*scheduling.Options](t, c).Scheduler.Plugins)); diff != "" {
 		t.Errorf("plugins (-want +got):\n%s", diff)
 	}
-	if interval := optionsOf[*descheduling.Options](t, c).Descheduler.Interval; interval != time.Minute {
+	if interval := optionsOf[*scheduling.DeschedulerOptions](t, c).Descheduler.Interval; interval != time.Minute {
 		t.Errorf("the descheduler searches every %s", interval)
 	}
 	if host := c.HostOptions(); host.Resync != time.Hour || host.Election.Enabled {

@@ -17,7 +17,6 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
-	"karmada.io/karmada/internal/programs/httpserver"
 	"karmada.io/karmada/internal/servers/estimator"
 )
 
@@ -36,7 +35,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	registry, err := httpserver.NewRegistry()
+	registry, err := command.NewMetricsRegistry()
 	if err != nil {
 		return err
 	}
@@ -50,8 +49,8 @@ func (o *Options) Run(ctx context.Context) error {
 // serve serves estimates, health and metrics.
 func (o *Options) serve(ctx context.Context, member *rest.Config, listener net.Listener, registry *prometheus.Registry) error {
 	defer listener.Close()
-	status := httpserver.Group{}
-	if err := status.ListenStatus(ctx, o.Serving, httpserver.MetricsHandler(registry)); err != nil {
+	status := command.ServerGroup{}
+	if err := status.ListenStatus(ctx, o.Serving, command.MetricsHandler(registry)); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

@@ -1,4 +1,5 @@
-// Package scheduling answers "which flags does karmada-scheduler have, and how does it run?".
+// Package scheduling defines the options and flags of karmada-scheduler and karmada-descheduler, and of
+// their connections to accurate estimators.
 package scheduling
 
 import (
@@ -15,7 +16,6 @@ import (
 	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/estimatorclient"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/scheduler"
@@ -38,7 +38,7 @@ type Options struct {
 	// EnableEstimators makes the scheduler call accurate estimators. SkipPullModeEstimators
 	// excludes clusters in pull mode.
 	EnableEstimators, SkipPullModeEstimators bool
-	Estimators                               estimatorclient.Options
+	Estimators                               EstimatorOptions
 
 	gates   *gates.Set
 	ignored *programs.IgnoredFlags
@@ -49,7 +49,7 @@ type Options struct {
 // to a host.
 func Default(set *gates.Set) *Options {
 	return &Options{
-		Scheduler: scheduler.DefaultOptions(), Backoff: flags.DefaultBackoff(), Estimators: estimatorclient.Default(),
+		Scheduler: scheduler.DefaultOptions(), Backoff: flags.DefaultBackoff(), Estimators: DefaultEstimatorOptions(),
 		gates: set, ignored: programs.NewIgnoredFlags(programs.Scheduler),
 	}
 }
@@ -71,7 +71,7 @@ func (o *Options) add(h *programs.Host) error {
 	table := []estimators.Row{
 		{Name: "resource summary", Estimator: estimators.Summary{Models: h.Gates.Enabled(gates.CustomizedClusterResourceModeling)}},
 	}
-	if _, err := estimatorclient.RegisterMetrics(); err != nil {
+	if _, err := RegisterEstimatorMetrics(); err != nil {
 		return err
 	}
 	if o.EnableEstimators {

@@ -9,7 +9,7 @@ import (
 
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/httpserver"
+	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/servers/admission"
 )
 
@@ -23,7 +23,7 @@ func newConversionServer(_ context.Context, control programs.ControlPlane) (*pro
 	}
 	server := &http.Server{
 		Handler:           admission.ConversionHandler(),
-		ReadHeaderTimeout: httpserver.HeaderTimeout,
+		ReadHeaderTimeout: command.HeaderTimeout,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: certificate.GetCertificate},
 	}
 	return &programs.RunningServer{Run: func(ctx context.Context) error {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/programs/httpserver"
+	"karmada.io/karmada/internal/programs/command"
 )
 
 // metrics contains the metrics of the webhook in a separate registry. The metrics have the names
@@ -20,7 +20,7 @@ type metrics struct {
 }
 
 func newMetrics() (*metrics, error) {
-	registry, err := httpserver.NewRegistry()
+	registry, err := command.NewMetricsRegistry()
 	if err != nil {
 		return nil, err
 	}

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"karmada.io/karmada/internal/programs/httpserver"
+	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/servers/admission"
 )
 
 // Server is a webhook server with open listeners.
 type Server struct {
 	certificate *certwatcher.CertWatcher
-	servers     httpserver.Group
+	servers     command.ServerGroup
 }
 
 // NewServer loads the certificate and opens the listeners. The listeners stay open until Run ends.
@@ -40,7 +40,7 @@ func NewServer(ctx context.Context, o *Options, reviewer admission.Reviewer) (*S
 	if err := s.servers.Listen(ctx, "--secure-port", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), handler, tlsConfig); err != nil {
 		return nil, err
 	}
-	return s, s.servers.ListenStatus(ctx, o.Serving, httpserver.MetricsHandler(serverMetrics.registry))
+	return s, s.servers.ListenStatus(ctx, o.Serving, command.MetricsHandler(serverMetrics.registry))
 }
 
 // Address returns the address on which webhook requests are served.
@@ -64,6 +64,6 @@ func (s *Server) Run(ctx context.Context) error {
 func withReadiness(webhook http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", webhook)
-	mux.HandleFunc("GET /readyz/", httpserver.WriteOK)
+	mux.HandleFunc("GET /readyz/", command.WriteOK)
 	return mux
 }

@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
-	"karmada.io/karmada/internal/access/estimators/estimatorwire"
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
@@ -141,7 +141,7 @@ func BenchmarkLargeMember(b *testing.B) {
 	}
 	defer connection.Close()
 	demand := capacity.Demand{Requirements: &workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu=500m memory=1Gi")}}
-	request, err := estimatorwire.EncodeReplicas("east", demand, nil)
+	request, err := estimators.EncodeReplicas("east", demand, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

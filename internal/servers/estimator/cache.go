@@ -9,7 +9,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/domain/nodecapacity"
-	"karmada.io/karmada/internal/domain/nodepods"
 	"karmada.io/karmada/internal/domain/packing"
 )
 
@@ -21,8 +20,8 @@ type cache struct {
 	mu    sync.Mutex
 	nodes *nodecapacity.Nodes
 	// unschedulable are the unschedulable Pods by namespace. unschedulableIn are their namespaces.
-	unschedulable   map[string]map[nodepods.PodID]*nodecapacity.UnschedulablePod
-	unschedulableIn map[nodepods.PodID]string
+	unschedulable   map[string]map[nodecapacity.PodID]*nodecapacity.UnschedulablePod
+	unschedulableIn map[nodecapacity.PodID]string
 	// replicaSets are the ReplicaSets by the workload that controls them. replicaSetOwners are the
 	// workloads by the UID of the ReplicaSet.
 	replicaSets      map[workloadKey]map[types.UID]nodecapacity.ReplicaSet
@@ -52,8 +51,8 @@ const (
 func newCache(quotas bool) *cache {
 	c := &cache{
 		nodes:            nodecapacity.NewNodes(),
-		unschedulable:    map[string]map[nodepods.PodID]*nodecapacity.UnschedulablePod{},
-		unschedulableIn:  map[nodepods.PodID]string{},
+		unschedulable:    map[string]map[nodecapacity.PodID]*nodecapacity.UnschedulablePod{},
+		unschedulableIn:  map[nodecapacity.PodID]string{},
 		replicaSets:      map[workloadKey]map[types.UID]nodecapacity.ReplicaSet{},
 		replicaSetOwners: map[types.UID]workloadKey{},
 		quotas:           map[string]map[string]nodecapacity.Quota{},

@@ -33,8 +33,8 @@ import (
 	"k8s.io/klog/v2"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
-	"karmada.io/karmada/internal/access/estimators/estimatorwire"
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
@@ -196,7 +196,7 @@ func demandOfSets(components ...workv1alpha2.Component) capacity.Demand {
 
 func replicas(t *testing.T, client estimatorpb.EstimatorClient, cluster, request string, assumed ...capacity.AssumedWorkload) (int32, error) {
 	t.Helper()
-	message, err := estimatorwire.EncodeReplicas(cluster, demandOfReplicas(request), assumed)
+	message, err := estimators.EncodeReplicas(cluster, demandOfReplicas(request), assumed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func component(replicas int32, request string) workv1alpha2.Component {
 
 func sets(t *testing.T, client estimatorpb.EstimatorClient, components ...workv1alpha2.Component) (int32, error) {
 	t.Helper()
-	message, err := estimatorwire.EncodeSets("east", demandOfSets(components...), nil)
+	message, err := estimators.EncodeSets("east", demandOfSets(components...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestUnschedulableReplicas(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 			defer cancel()
-			got, err := client.GetUnschedulableReplicas(ctx, estimatorwire.EncodeUnschedulable("east", workload, test.threshold), grpc.WaitForReady(true))
+			got, err := client.GetUnschedulableReplicas(ctx, estimators.EncodeUnschedulable("east", workload, test.threshold), grpc.WaitForReady(true))
 			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) || got.GetUnschedulableReplicas() != test.want {
 				t.Errorf("%v, %v; want %d, %q", got, err, test.want, test.wantErr)
 			}

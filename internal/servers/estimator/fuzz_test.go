@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
-	"karmada.io/karmada/internal/access/estimators/estimatorwire"
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
@@ -25,11 +25,11 @@ func FuzzRequests(f *testing.F) {
 	s := &service{cluster: "east", cache: c, metrics: m, now: time.Now, quotas: true, assumed: true, slots: make(chan struct{}, 100)}
 
 	assumed := []capacity.AssumedWorkload{{Namespace: "shop", Components: demandOfSets(component(2, "cpu=1")).Components}}
-	replicas, err := estimatorwire.EncodeReplicas("east", demandOfReplicas("cpu=1"), assumed)
+	replicas, err := estimators.EncodeReplicas("east", demandOfReplicas("cpu=1"), assumed)
 	if err != nil {
 		f.Fatal(err)
 	}
-	sets, err := estimatorwire.EncodeSets("east", demandOfSets(component(1, "cpu=2"), component(2, "memory=1Gi")), assumed)
+	sets, err := estimators.EncodeSets("east", demandOfSets(component(1, "cpu=2"), component(2, "memory=1Gi")), assumed)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
-	"karmada.io/karmada/internal/access/estimators/estimatorwire"
 	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
@@ -53,7 +53,7 @@ func (s *service) answer(ctx context.Context, method, cluster string, compute fu
 // MaxAvailableReplicas implements estimatorpb.EstimatorServer, as do the methods below.
 func (s *service) MaxAvailableReplicas(ctx context.Context, request *estimatorpb.MaxAvailableReplicasRequest) (*estimatorpb.MaxAvailableReplicasResponse, error) {
 	replicas, err := s.answer(ctx, "MaxAvailableReplicas", request.GetCluster(), func(t *trace) (int32, error) {
-		demand, assumed, err := estimatorwire.DecodeReplicas(request)
+		demand, assumed, err := estimators.DecodeReplicas(request)
 		if err != nil {
 			return 0, fmt.Errorf("decoding the request: %w", err)
 		}
@@ -68,7 +68,7 @@ func (s *service) MaxAvailableReplicas(ctx context.Context, request *estimatorpb
 // MaxAvailableComponentSets returns how many sets of components fit into the cluster.
 func (s *service) MaxAvailableComponentSets(ctx context.Context, request *estimatorpb.MaxAvailableComponentSetsRequest) (*estimatorpb.MaxAvailableComponentSetsResponse, error) {
 	sets, err := s.answer(ctx, "MaxAvailableComponentSets", request.GetCluster(), func(t *trace) (int32, error) {
-		demand, assumed, err := estimatorwire.DecodeSets(request)
+		demand, assumed, err := estimators.DecodeSets(request)
 		if err != nil {
 			return 0, fmt.Errorf("decoding the request: %w", err)
 		}
@@ -86,7 +86,7 @@ func (s *service) MaxAvailableComponentSets(ctx context.Context, request *estima
 // GetUnschedulableReplicas returns how many Pods of a workload cannot be scheduled.
 func (s *service) GetUnschedulableReplicas(ctx context.Context, request *estimatorpb.UnschedulableReplicasRequest) (*estimatorpb.UnschedulableReplicasResponse, error) {
 	count, err := s.answer(ctx, "GetUnschedulableReplicas", request.GetCluster(), func(t *trace) (int32, error) {
-		workload, threshold, err := estimatorwire.DecodeUnschedulable(request)
+		workload, threshold, err := estimators.DecodeUnschedulable(request)
 		if err != nil {
 			return 0, err
 		}

@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"karmada.io/karmada/internal/domain/nodecapacity"
-	"karmada.io/karmada/internal/domain/nodepods"
 )
 
 // The types of this file implement reducedwatch.Sink. The mutex of the cache is held while their
@@ -60,12 +59,12 @@ func (p podStore) Remove(pod reducedPod) {
 
 // Replace stores all Pods of a list.
 func (p podStore) Replace(pods []reducedPod) {
-	listed := make(map[nodepods.PodID]bool, len(pods))
+	listed := make(map[nodecapacity.PodID]bool, len(pods))
 	for _, pod := range pods {
 		p.Set(pod)
 		listed[pod.id] = true
 	}
-	p.nodes.PrunePods(func(id nodepods.PodID) bool { return listed[id] })
+	p.nodes.PrunePods(func(id nodecapacity.PodID) bool { return listed[id] })
 	for id := range p.unschedulableIn {
 		if !listed[id] {
 			p.setUnschedulable(reducedPod{id: id})

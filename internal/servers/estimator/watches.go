@@ -11,7 +11,6 @@ import (
 
 	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/domain/nodecapacity"
-	"karmada.io/karmada/internal/domain/nodepods"
 )
 
 // watches returns the functions that keep the cache up to date until their context ends.
@@ -61,7 +60,7 @@ func reduceNode(object runtime.Object) (*nodecapacity.Node, error) {
 
 // reducedPod is the relevant part of a Pod.
 type reducedPod struct {
-	id nodepods.PodID
+	id nodecapacity.PodID
 	// node is empty until the Pod is scheduled.
 	node    string
 	request nodecapacity.Request
@@ -75,7 +74,7 @@ func reducePod(object runtime.Object) (reducedPod, error) {
 	if !ok {
 		return reducedPod{}, fmt.Errorf("got %T instead of a Pod", object)
 	}
-	reduced := reducedPod{id: nodepods.IDOf(pod.UID), node: pod.Spec.NodeName}
+	reduced := reducedPod{id: nodecapacity.PodIDOf(pod.UID), node: pod.Spec.NodeName}
 	if reduced.node != "" {
 		reduced.request = nodecapacity.RequestOf(pod)
 	} else if reduced.unschedulable = nodecapacity.NewUnschedulablePod(pod); reduced.unschedulable != nil {

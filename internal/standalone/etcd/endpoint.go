@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"karmada.io/karmada/internal/pki"
-	"karmada.io/karmada/internal/standalone/unixsocket"
 )
 
 const (
@@ -53,16 +52,16 @@ func Certificates(certs pki.Dir, lifetime time.Duration) ([]pki.Renewable, error
 }
 
 // openSocketDir opens the data directory for its socket.
-func openSocketDir(dataDir string) (unixsocket.Dir, error) {
-	return unixsocket.Open(dataDir, socketName)
+func openSocketDir(dataDir string) (SocketDir, error) {
+	return OpenSocketDir(dataDir, socketName)
 }
 
 // socketURL returns the URL of a socket, in the notation of etcd's clients.
-func socketURL(dir unixsocket.Dir) string { return "unixs://" + dir.Path() }
+func socketURL(dir SocketDir) string { return "unixs://" + dir.Path() }
 
 // endpoint serves etcd's API on the socket.
 type endpoint struct {
-	dir    unixsocket.Dir
+	dir    SocketDir
 	certs  pki.Dir
 	server *grpc.Server
 	// failed receives the error of a server that ends by itself.

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc"
 
 	"karmada.io/karmada/internal/pki"
-	"karmada.io/karmada/internal/standalone/unixsocket"
 )
 
 const (
@@ -86,7 +85,7 @@ func SaveSnapshot(ctx context.Context, dataDir string, certs pki.Dir, path, pref
 }
 
 // newClientConfig returns the configuration of a client that connects to the socket.
-func newClientConfig(dir unixsocket.Dir, certs pki.Dir) (clientv3.Config, error) {
+func newClientConfig(dir SocketDir, certs pki.Dir) (clientv3.Config, error) {
 	tlsConfig, err := transport.TLSInfo{
 		TrustedCAFile: certs.CertFile(certAuthority), CertFile: certs.CertFile(certClient), KeyFile: certs.KeyFile(certClient),
 	}.ClientConfig()

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 
 	"karmada.io/karmada/internal/servers/admission"
-	"karmada.io/karmada/internal/standalone/inprocess"
+	"karmada.io/karmada/internal/standalone"
 )
 
 // addAdmission adds the plugin of Karmada to an API server, and makes the webhook plugins of this
@@ -90,7 +90,7 @@ func (k *karmadaOptions) isAdmissionHost(host string) bool {
 // certificate, because no request leaves the process.
 func (k *karmadaOptions) inProcessConfig() *rest.Config {
 	return &rest.Config{WrapTransport: func(http.RoundTripper) http.RoundTripper {
-		return &inprocess.Transport{Handler: &k.answer}
+		return &standalone.InProcessTransport{Handler: &k.answer}
 	}}
 }
 

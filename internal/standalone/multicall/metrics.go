@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"karmada.io/karmada/internal/programs/command"
-	"karmada.io/karmada/internal/standalone/processmetrics"
+	"karmada.io/karmada/internal/standalone"
 )
 
 // runComponent runs a program of Karmada.
@@ -50,9 +50,9 @@ func (c *componentRegistry) Gather() ([]*dto.MetricFamily, error) {
 		if strings.HasPrefix(name, queueMetricPrefix) {
 			addQueueLabels(family)
 		}
-		merged = processmetrics.Merge(merged, family)
+		merged = standalone.MergeMetrics(merged, family)
 	}
-	processmetrics.Sort(merged)
+	standalone.SortMetrics(merged)
 	return merged, errors.Join(err, linkedErr)
 }
 

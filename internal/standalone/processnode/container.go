@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"karmada.io/karmada/internal/standalone/processnode/containerlog"
+	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 	"karmada.io/karmada/internal/standalone/processnode/layout"
 	"karmada.io/karmada/internal/standalone/processnode/process"
 )
@@ -57,13 +57,13 @@ type container struct {
 	failures int
 	running  *process.Process
 	command  layout.Command
-	logs     map[int32]*containerlog.File
+	logs     map[int32]*kubelet.LogFile
 }
 
 // newContainer returns a container with the status that an earlier run of the node wrote. If the
 // container was running at that time, it is now recorded as ended.
 func newContainer(p *pod, spec *corev1.Container, reported *corev1.ContainerStatus, isInit bool) *container {
-	c := &container{pod: p, spec: spec, isInit: isInit, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*containerlog.File{}}
+	c := &container{pod: p, spec: spec, isInit: isInit, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*kubelet.LogFile{}}
 	c.status = corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, State: waitingState(reasonCreating, "")}
 	if isInit {
 		c.status.State = waitingState(reasonInitializing, "")
@@ -353,16 +353,16 @@ func (c *container) logPath(run int32) string {
 }
 
 // openLog creates the log of a run. It keeps the log of the previous run and deletes older logs.
-func (c *container) openLog(run int32) (*containerlog.File, error) {
+func (c *container) openLog(run int32) (*kubelet.LogFile, error) {
 	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory of logs: %w", err)
 	}
 	for _, oldRun := range []int32{run - 2, run} {
-		if err := containerlog.Remove(c.logPath(oldRun)); err != nil {
+		if err := kubelet.RemoveLog(c.logPath(oldRun)); err != nil {
 			return nil, err
 		}
 	}
-	log, err := containerlog.Create(c.logPath(run), c.pod.node.now)
+	log, err := kubelet.CreateLog(c.logPath(run), c.pod.node.now)
 	if err != nil {
 		return nil, err
 	}
@@ -412,7 +412,7 @@ func (c *container) terminationMessage(ctx context.Context, launched *process.Pr
 	var text bytes.Buffer
 	path := c.logPath(c.currentStatus().RestartCount)
 	// A log that cannot be read gives no message, as in a kubelet.
-	_ = containerlog.Read(context.WithoutCancel(ctx), path, nil, containerlog.Query{Tail: maxTerminationLines}, &text)
+	_ = kubelet.ReadLog(context.WithoutCancel(ctx), path, nil, kubelet.LogQuery{Tail: maxTerminationLines}, &text)
 	return string(text.Bytes()[max(0, text.Len()-maxTerminationBytes):])
 }
 

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"karmada.io/karmada/internal/standalone/processnode/containerlog"
 	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 	"karmada.io/karmada/internal/standalone/processnode/process"
 )
@@ -44,7 +43,7 @@ func (p *pod) Container(name string) kubelet.Container {
 var errLogNotFound = errors.New("no log found")
 
 // Log implements kubelet.Container.
-func (c *container) Log(previous bool) (path string, log *containerlog.File, err error) {
+func (c *container) Log(previous bool) (path string, log *kubelet.LogFile, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	run, state := c.status.RestartCount, c.status.State
@@ -139,7 +138,7 @@ func (c *container) Attach(ctx context.Context, streams kubelet.Streams) error {
 			continue
 		}
 		wg.Go(func() {
-			errs[i] = containerlog.Read(ctx, path, log, containerlog.Query{Follow: true, Stream: output.name}, &lockedWriter{&lock, output.out})
+			errs[i] = kubelet.ReadLog(ctx, path, log, kubelet.LogQuery{Follow: true, Stream: output.name}, &lockedWriter{&lock, output.out})
 		})
 	}
 	wg.Wait()

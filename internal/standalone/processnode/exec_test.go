@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
 
-	"karmada.io/karmada/internal/standalone/processnode/containerlog/logtest"
+	"karmada.io/karmada/internal/standalone/processnode/logtest"
 )
 
 // followLog reads the log of a Pod in the same way as `kubectl logs -f`.

@@ -46,8 +46,8 @@
 // who runs the node, on the network of the machine.
 //
 // This package contains the node, its Pods and their containers. Package layout prepares the files
-// and arguments of programs, process runs the programs, services connects them, containerlog stores
-// their output, and kubelet serves the requests of the API server.
+// and arguments of programs, process runs the programs, services connects them, and kubelet stores
+// their logs and serves the requests of the API server.
 package processnode
 
 import (

@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/pki"
-	"karmada.io/karmada/internal/standalone/unixsocket"
+	"karmada.io/karmada/internal/standalone/etcd"
 )
 
 const (
@@ -48,7 +48,7 @@ func (i *installation) serveChanges(ctx context.Context) (stop func(), err error
 	if err := pki.WriteFile(i.dir.changesTokenFile(), []byte(token), 0o600); err != nil {
 		return nil, err
 	}
-	socket, err := unixsocket.Open(i.dir.path, changesSocket)
+	socket, err := etcd.OpenSocketDir(i.dir.path, changesSocket)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func requestChange(ctx context.Context, dir dataDir, change memberChange, out io
 }
 
 func dialChanges(dir dataDir) (net.Conn, error) {
-	socket, err := unixsocket.Open(dir.path, changesSocket)
+	socket, err := etcd.OpenSocketDir(dir.path, changesSocket)
 	if err != nil {
 		return nil, err
 	}

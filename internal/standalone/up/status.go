@@ -20,7 +20,6 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/standalone/controlplane"
-	"karmada.io/karmada/internal/standalone/processmetrics"
 )
 
 const statusTimeout = 10 * time.Second
@@ -202,7 +201,7 @@ func (s *statusRow) setProcess(process memberProcess) {
 		s.State = processEnded
 		return
 	}
-	s.Metrics = s.Address + processmetrics.Path
+	s.Metrics = s.Address + standalone.MetricsPath
 }
 
 // displayName returns the value of the column COMPONENT.
@@ -266,10 +265,10 @@ func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []member
 
 // metricsAdvice describes how to read the metrics of each process.
 func (s status) metricsAdvice() string {
-	text := fmt.Sprintf("\nMetrics of the control plane: kubectl --kubeconfig %s get --raw %s\n", console.ShellWord(s.Kubeconfig), processmetrics.Path)
+	text := fmt.Sprintf("\nMetrics of the control plane: kubectl --kubeconfig %s get --raw %s\n", console.ShellWord(s.Kubeconfig), standalone.MetricsPath)
 	for _, row := range s.Components {
 		if row.Metrics != "" && row.Kind != kindControlPlane {
-			return text + fmt.Sprintf("Metrics of %s: kubectl --kubeconfig %[2]s --context %[1]s get --raw %[3]s\n", row.context, console.ShellWord(dataDir{s.DataDir}.membersKubeconfig()), processmetrics.Path)
+			return text + fmt.Sprintf("Metrics of %s: kubectl --kubeconfig %[2]s --context %[1]s get --raw %[3]s\n", row.context, console.ShellWord(dataDir{s.DataDir}.membersKubeconfig()), standalone.MetricsPath)
 		}
 	}
 	return text

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
-	"karmada.io/karmada/internal/access/estimators/estimatorwire"
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
@@ -18,7 +18,7 @@ func newEstimate(demand capacity.Demand) (estimateFunc, error) {
 	if demand.CountsSets() {
 		return newSetsEstimate(demand)
 	}
-	shared, err := estimatorwire.EncodeReplicas("", demand, nil)
+	shared, err := estimators.EncodeReplicas("", demand, nil)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the requirements of a replica: %w", err)
 	}
@@ -31,7 +31,7 @@ func newEstimate(demand capacity.Demand) (estimateFunc, error) {
 }
 
 func newSetsEstimate(demand capacity.Demand) (estimateFunc, error) {
-	shared, err := estimatorwire.EncodeSets("", demand, nil)
+	shared, err := estimators.EncodeSets("", demand, nil)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the components: %w", err)
 	}
@@ -45,7 +45,7 @@ func newSetsEstimate(demand capacity.Demand) (estimateFunc, error) {
 
 // estimate sends a request to the estimator of a cluster, with the workloads that are assumed there.
 func (p *Pool) estimate(ctx context.Context, send estimateFunc, cluster string, assumed []capacity.AssumedWorkload) capacity.Estimate {
-	encoded, err := estimatorwire.EncodeReplicas(cluster, capacity.Demand{}, assumed)
+	encoded, err := estimators.EncodeReplicas(cluster, capacity.Demand{}, assumed)
 	if err != nil {
 		return capacity.Estimate{Err: fmt.Errorf("encoding the assumed workloads: %w", err)}
 	}

@@ -31,7 +31,6 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
-	"karmada.io/karmada/internal/access/estimators/estimatorwire"
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
@@ -141,7 +140,7 @@ func (p *Pool) UnschedulableReplicas(ctx context.Context, workload workv1alpha2.
 	answers := make([]capacity.Estimate, len(clusters))
 	asked := p.forEach(ctx, len(clusters), func(i int) {
 		answers[i] = p.request(ctx, clusters[i], func(ctx context.Context, estimator estimatorpb.EstimatorClient) (int32, error) {
-			response, err := estimator.GetUnschedulableReplicas(ctx, estimatorwire.EncodeUnschedulable(clusters[i], workload, threshold))
+			response, err := estimator.GetUnschedulableReplicas(ctx, estimators.EncodeUnschedulable(clusters[i], workload, threshold))
 			return response.GetUnschedulableReplicas(), err
 		})
 	})

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/breaker"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/webhook"
 )
@@ -244,7 +243,7 @@ func TestWebhookThatHungIsPaused(t *testing.T) {
 			b.Errorf("%d requests during the pause", b.requests.Load()-1)
 		}
 		_, err := call(b.Context(), b.caller, b.slow)
-		var paused *breaker.PausedError
+		var paused *interpreter.PausedError
 		if !errors.As(err, &paused) || err.Error() != noAnswer {
 			b.Errorf("the error of a paused call is %v", err)
 		}

@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/breaker"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/webhook"
 )
@@ -91,7 +90,7 @@ func (c *Caller) Call(ctx context.Context, hook *webhook.Hook, request *configv1
 	}
 	defer called.end()
 	var response *configv1alpha1.ResourceInterpreterContext
-	err = called.breaker.Do(namespace, c.options.Now, func() (breaker.Verdict, error) {
+	err = called.breaker.Do(namespace, c.options.Now, func() (interpreter.Verdict, error) {
 		patient, done := called.withPatience(ctx)
 		defer done()
 		var err error
@@ -111,14 +110,14 @@ func namespaceOf(request *configv1alpha1.ResourceInterpreterContext) string {
 }
 
 // verdictOf returns what a call with the given context says about the deadline of the webhook.
-func verdictOf(ctx context.Context, err error) breaker.Verdict {
+func verdictOf(ctx context.Context, err error) interpreter.Verdict {
 	switch {
 	case isDeadline(err):
-		return breaker.Exceeded
+		return interpreter.Exceeded
 	case ctx.Err() != nil:
-		return breaker.Unknown
+		return interpreter.Unknown
 	default:
-		return breaker.Within
+		return interpreter.Within
 	}
 }
 
@@ -134,7 +133,7 @@ func (c *Caller) endpoint(hook *webhook.Hook) *endpoint {
 type endpoint struct {
 	caller  *Caller
 	hook    *webhook.Hook
-	breaker breaker.Breaker
+	breaker interpreter.Breaker
 	// slots has an item for each call that runs, and slow for each slow call.
 	slots, slow chan struct{}
 	location    *location

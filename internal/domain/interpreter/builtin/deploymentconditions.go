@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/causes"
+	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // Messages of the aggregated conditions of a Deployment.
@@ -190,7 +190,7 @@ func (s clusterStates) worstCondition(kind string, stored bool) *reportedConditi
 	}
 	for _, status := range []string{conditionFalse, conditionUnknown} {
 		if reasons := byStatus[status]; len(reasons) > 0 {
-			return conditionIf(known, reportedCondition{kind, status, commonReason(reasons), causes.Enumerate("", byCluster)})
+			return conditionIf(known, reportedCondition{kind, status, commonReason(reasons), conditions.EnumerateCauses("", byCluster)})
 		}
 	}
 	if reasons := byStatus[conditionTrue]; len(reasons) > 0 {
@@ -242,5 +242,5 @@ func (s clusterStates) failureCondition(kind string) *reportedCondition {
 	if len(byCluster) == 0 {
 		return nil
 	}
-	return &reportedCondition{kind, conditionTrue, slices.Sorted(maps.Keys(reasons))[0], causes.Enumerate("", byCluster)}
+	return &reportedCondition{kind, conditionTrue, slices.Sorted(maps.Keys(reasons))[0], conditions.EnumerateCauses("", byCluster)}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/breaker"
+	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 // abuses are scripts that would use all time or all memory of the process.
@@ -126,7 +126,7 @@ func TestALimitPausesItsScriptOnly(t *testing.T) {
 	if err := health(endless); !errors.As(err, &limit) || !strings.Contains(err.Error(), "customization workload, InterpretHealth: line 1: the call exceeded the time limit of 10ms") {
 		t.Fatalf("err = %v", err)
 	}
-	var paused *breaker.PausedError
+	var paused *interpreter.PausedError
 	if err := health(endless); !errors.As(err, &paused) || !strings.Contains(err.Error(), "customization workload, InterpretHealth: line 1: the call exceeded the time limit of 10ms") {
 		t.Fatalf("err = %v, want a pause, also for rules that are created again", err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"karmada.io/karmada/internal/domain/breaker"
+	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 // maxCached is the maximum number of scripts in the cache. Rules keep their scripts in addition.
@@ -25,7 +25,7 @@ type cacheKey struct{ text, function string }
 // cached is a script that is compiled when it is needed first.
 type cached struct {
 	compile func() (*lua.FunctionProto, error)
-	breaker breaker.Breaker
+	breaker interpreter.Breaker
 }
 
 // cached returns the script with the given text, for one of its functions.

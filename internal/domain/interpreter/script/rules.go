@@ -8,14 +8,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/breaker"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
 
 // Rules returns the rules of a kind with the given scripts. An operation without a script is nil. The
 // rule of a script that does not compile returns the error of the compiler.
-func (e *Engine) Rules(scripts customization.Scripts) interpreter.Rules {
+func (e *Engine) Rules(scripts interpreter.Scripts) interpreter.Rules {
 	return interpreter.RulesOf(func(name configv1alpha1.InterpreterOperation) (functions, bool) {
 		found := e.functions(scripts, name)
 		return found, len(found) > 0
@@ -30,12 +28,12 @@ type functions []*scriptFunction
 type scriptFunction struct {
 	engine        *Engine
 	customization string
-	operation     customization.Operation
+	operation     interpreter.CustomOperation
 	script        *cached
 }
 
-func (e *Engine) functions(scripts customization.Scripts, name configv1alpha1.InterpreterOperation) functions {
-	operation, _ := customization.OperationNamed(name)
+func (e *Engine) functions(scripts interpreter.Scripts, name configv1alpha1.InterpreterOperation) functions {
+	operation, _ := interpreter.CustomOperationNamed(name)
 	var all functions
 	for _, script := range scripts[name] {
 		all = append(all, &scriptFunction{
@@ -55,18 +53,18 @@ func (f *scriptFunction) call(ctx context.Context, results int, read func(*sandb
 		return f.wrap(fmt.Errorf("the script does not compile: %w", err))
 	}
 	call := invocation{script: main, function: f.operation.Function, arguments: arguments, results: results, read: read}
-	err = f.script.breaker.Do(namespaceOf(arguments), f.engine.options.Now, func() (breaker.Verdict, error) {
+	err = f.script.breaker.Do(namespaceOf(arguments), f.engine.options.Now, func() (interpreter.Verdict, error) {
 		s := f.engine.pool.Get().(*sandbox)
 		err := s.call(ctx, call)
 		switch {
 		case err == nil:
 			s.release()
 		case errors.As(err, new(*timeoutError)):
-			return breaker.Exceeded, err
+			return interpreter.Exceeded, err
 		case ctx.Err() != nil:
-			return breaker.Unknown, err
+			return interpreter.Unknown, err
 		}
-		return breaker.Within, err
+		return interpreter.Within, err
 	})
 	if err != nil {
 		return f.wrap(err)

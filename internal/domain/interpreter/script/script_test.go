@@ -12,7 +12,6 @@ import (
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
 
 // clock is a clock that advances by step whenever it is read.
@@ -53,9 +52,9 @@ func mustNewEngine(t testing.TB, options Options) *Engine {
 
 // rulesOf returns the rules of a kind with one script for an operation.
 func rulesOf(engine *Engine, operation configv1alpha1.InterpreterOperation, texts ...string) interpreter.Rules {
-	scripts := customization.Scripts{}
+	scripts := interpreter.Scripts{}
 	for _, text := range texts {
-		scripts[operation] = append(scripts[operation], customization.Script{Customization: "workload", Text: text})
+		scripts[operation] = append(scripts[operation], interpreter.Script{Customization: "workload", Text: text})
 	}
 	return engine.Rules(scripts)
 }

@@ -15,7 +15,6 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
 
 // fixture is a file of testdata: test objects of one kind, and the expected answers.
@@ -69,7 +68,7 @@ func shippedKinds(t testing.TB, clock *clock) []shippedKind {
 	engine := newEngine(t, clock)
 	list := make([]shippedKind, 0, len(kinds))
 	for _, kind := range kinds {
-		scripts := customization.Merge([]*configv1alpha1.ResourceInterpreterCustomization{kind.Customization})
+		scripts := interpreter.MergeCustomizations([]*configv1alpha1.ResourceInterpreterCustomization{kind.Customization})
 		list = append(list, shippedKind{Kind: kind, fixture: mustReadFixture(t, kind.File), rules: engine.Rules(scripts[kind.Target()])})
 	}
 	return list

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
@@ -121,7 +121,7 @@ func TestStatusModule(t *testing.T) {
 	engine := newEngine(t, newClock())
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			rules := engine.Rules(customization.Scripts{configv1alpha1.InterpreterOperationInterpretStatus: {{
+			rules := engine.Rules(interpreter.Scripts{configv1alpha1.InterpreterOperationInterpretStatus: {{
 				Customization: "test", Text: "local status = require('status')\nfunction ReflectStatus() return " + test.expression + " end",
 			}}})
 			got, err := rules.ReflectStatus(t.Context(), &unstructured.Unstructured{Object: map[string]any{}})

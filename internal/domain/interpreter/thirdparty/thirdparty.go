@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 //go:embed kinds/*.yaml *.lua
@@ -45,7 +45,7 @@ type OperationText struct {
 }
 
 // Target returns the kind of the objects.
-func (k Kind) Target() schema.GroupVersionKind { return customization.TargetOf(k.Customization) }
+func (k Kind) Target() schema.GroupVersionKind { return interpreter.TargetOf(k.Customization) }
 
 // Customizations returns the shipped customizations, ordered by the names of their files. Each call
 // parses the files, so callers keep the result.
@@ -113,7 +113,7 @@ func parseKind(file, text string) (Kind, error) {
 // addComment adds one line of the comment at the start of a file.
 func (k *Kind) addComment(line string) {
 	if name, text, found := strings.Cut(line, ": "); found {
-		if operation, ok := customization.OperationNamed(configv1alpha1.InterpreterOperation(name)); ok {
+		if operation, ok := interpreter.CustomOperationNamed(configv1alpha1.InterpreterOperation(name)); ok {
 			k.Operations = append(k.Operations, OperationText{Name: operation.Name, Text: text})
 			return
 		}

@@ -8,7 +8,6 @@ import (
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
 )
 
 // maxListedKinds is the maximum number of kinds that are compared one by one. More kinds count as
@@ -78,7 +77,7 @@ func listKinds(rules []configv1alpha1.RuleWithOperations) (kinds []schema.GroupV
 }
 
 func isAnsweredEqually(before, after []*Hook, kind schema.GroupVersionKind) bool {
-	return !slices.ContainsFunc(customization.Operations(), func(operation customization.Operation) bool {
+	return !slices.ContainsFunc(interpreter.CustomOperations(), func(operation interpreter.CustomOperation) bool {
 		return !HookFor(before, operation.Name, kind).CallsLike(HookFor(after, operation.Name, kind))
 	})
 }

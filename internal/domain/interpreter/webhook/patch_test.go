@@ -15,12 +15,12 @@ import (
 	"pgregory.net/rapid"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 func everyOperation() iter.Seq[configv1alpha1.InterpreterOperation] {
 	return func(yield func(configv1alpha1.InterpreterOperation) bool) {
-		for _, operation := range customization.Operations() {
+		for _, operation := range interpreter.CustomOperations() {
 			if !yield(operation.Name) {
 				return
 			}

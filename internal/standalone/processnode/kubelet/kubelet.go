@@ -14,8 +14,6 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-
-	"karmada.io/karmada/internal/standalone/processnode/containerlog"
 )
 
 // Pod is a Pod whose programs run on this node.
@@ -30,7 +28,7 @@ type Pod interface {
 type Container interface {
 	// Log returns the log file of the current or the previous run of the container. log is nil if
 	// that run has ended.
-	Log(previous bool) (path string, log *containerlog.File, err error)
+	Log(previous bool) (path string, log *LogFile, err error)
 	// Exec runs a command in the container and returns when the command has ended. A non-zero exit
 	// code is returned as an *exec.ExitError.
 	Exec(ctx context.Context, command []string, streams Streams) error
@@ -115,7 +113,7 @@ func (n Node) serveLogs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
 	// An error cannot be reported after the first byte was sent, so the response just ends.
-	_ = containerlog.Read(r.Context(), path, log, query, flushWriter{w})
+	_ = ReadLog(r.Context(), path, log, query, flushWriter{w})
 }
 
 // flushWriter flushes the response after every write, because clients may follow the log.
@@ -130,7 +128,7 @@ func (f flushWriter) Write(text []byte) (int, error) {
 	return n, err
 }
 
-func parseLogQuery(r *http.Request, now time.Time) (query containerlog.Query, previous bool, err error) {
+func parseLogQuery(r *http.Request, now time.Time) (query LogQuery, previous bool, err error) {
 	q := r.URL.Query()
 	query.Tail = -1
 	var problems []error

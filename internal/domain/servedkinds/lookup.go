@@ -1,0 +1,73 @@
+package servedkinds
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// DiscoveryClient sends discovery requests to an API server.
+type DiscoveryClient interface {
+	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
+	GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error)
+}
+
+// Lookup reports whether an API server serves a kind. If the result is Unknown, the error is the
+// cause. The error is nil if the result is Unknown because the API server listed no resources for
+// the group version of the kind.
+func Lookup(api DiscoveryClient, kind schema.GroupVersionKind) (Availability, error) {
+	version := kind.GroupVersion()
+	resources, err := api.ServerResourcesForGroupVersion(version.String())
+	var groups *metav1.APIGroupList
+	if apierrors.IsNotFound(err) {
+		listed, _, failed, failure := api.GroupsAndMaybeResources()
+		if _, stale := failed[version]; failure == nil && !stale {
+			groups = listed
+		}
+	}
+	answer := KindAvailability(kind, groups, resources, err)
+	if answer == Unknown && err != nil {
+		return answer, fmt.Errorf("listing the kinds of %s: %w", version, err)
+	}
+	return answer, nil
+}
+
+// LookupGroup returns the versions in which an API server serves a kind. If the result is Unknown,
+// the error is the cause.
+func LookupGroup(api DiscoveryClient, kind schema.GroupKind) ([]string, Availability, error) {
+	groups, resources, failed, err := api.GroupsAndMaybeResources()
+	if err != nil {
+		return nil, Unknown, fmt.Errorf("listing the groups: %w", err)
+	}
+	found := Discovery{Groups: groups, Resources: map[schema.GroupVersion]*metav1.APIResourceList{}, Failed: maps.Clone(failed)}
+	maps.Copy(found.Resources, resources)
+	if found.Failed == nil {
+		found.Failed = map[schema.GroupVersion]error{}
+	}
+	// API servers without aggregated discovery list the groups without their resources, so the
+	// resources of each version are read separately.
+	for _, version := range found.UnreadVersions(kind.Group) {
+		list, err := api.ServerResourcesForGroupVersion(version.String())
+		if err != nil {
+			found.Failed[version] = err
+			continue
+		}
+		found.Resources[version] = list
+	}
+	versions, answer := found.ServedVersions(kind)
+	if answer != Unknown {
+		return versions, answer, nil
+	}
+	for version, failure := range found.Failed {
+		if version.Group == kind.Group {
+			return nil, answer, fmt.Errorf("listing the kinds of %s: %w", version, failure)
+		}
+	}
+	return nil, answer, errNoGroups
+}
+
+var errNoGroups = errors.New("the server lists no group")
