@@ -49,7 +49,7 @@ func (o *options) check(sources []source) error {
 			failures++
 		}
 	}
-	o.noteUnusedScripts(sources, interpreter.CustomOperations()...)
+	o.noteUnusedScripts(sources, interpreter.ScriptOperations()...)
 	var err error
 	if o.hasOutputFormat() {
 		err = o.printDocument(map[string]any{"customizations": reports})
@@ -84,7 +84,7 @@ func checkTarget(target configv1alpha1.CustomizationTarget) targetReport {
 }
 
 func checkRules(source source) (reports []ruleReport) {
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		report := ruleReport{Operation: string(operation.Name), Result: "UNSET"}
 		if text := operation.Script(&source.Spec.Customizations); text != "" {
 			report.Result = "PASS"

@@ -198,7 +198,7 @@ func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]
 // noteUnusedScripts prints a note for each script of the operations that never runs, because another
 // customization of the same kind has a script for the same operation. The control plane rejects such
 // customizations.
-func (o *options) noteUnusedScripts(sources []source, operations ...interpreter.CustomOperation) {
+func (o *options) noteUnusedScripts(sources []source, operations ...interpreter.ScriptOperation) {
 	customizations := customizationsOf(sources)
 	merged := interpreter.MergeCustomizations(customizations)
 	for _, customized := range customizations {

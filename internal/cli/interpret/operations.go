@@ -111,12 +111,12 @@ func reviseObject[T any](name string, rule func(context.Context, *unstructured.U
 
 // operation is an operation of the interpreter with its row.
 type operation struct {
-	interpreter.CustomOperation
+	interpreter.ScriptOperation
 	operationRow
 }
 
 func findOperation(name string) (operation, error) {
-	found, isKnown := interpreter.CustomOperationNamed(configv1alpha1.InterpreterOperation(name))
+	found, isKnown := interpreter.FindScriptOperation(configv1alpha1.InterpreterOperation(name))
 	if !isKnown {
 		return operation{}, command.NewUsageError("unknown operation %q: one of %s", name, strings.Join(operationNames(), ", "))
 	}
@@ -124,7 +124,7 @@ func findOperation(name string) (operation, error) {
 }
 
 func operationNames() (names []string) {
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		names = append(names, string(operation.Name))
 	}
 	return names
@@ -134,7 +134,7 @@ func operationNames() (names []string) {
 func operationsHelp() string {
 	var text strings.Builder
 	text.WriteString("The operations and their input:\n")
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		fmt.Fprintf(&text, "  %-20s %s\n", operation.Name, operationRows[operation.Name].describeInput())
 	}
 	return text.String()
@@ -171,7 +171,7 @@ func (o *options) findRule(ctx context.Context, operation operation, kind schema
 	if err != nil {
 		return nil, err
 	}
-	o.noteUnusedScripts(sources, operation.CustomOperation)
+	o.noteUnusedScripts(sources, operation.ScriptOperation)
 	if err := checkTargets(sources, kind); err != nil {
 		return nil, err
 	}

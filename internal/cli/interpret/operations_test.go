@@ -12,7 +12,7 @@ import (
 )
 
 func TestEveryOperationHasARow(t *testing.T) {
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		row, found := operationRows[operation.Name]
 		if !found {
 			t.Errorf("%s has no row", operation.Name)

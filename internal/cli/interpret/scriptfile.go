@@ -38,7 +38,7 @@ func newScriptFile(from *configv1alpha1.ResourceInterpreterCustomization) script
 		header:  map[string]string{nameMarker: from.Name, apiVersionMarker: from.Spec.Target.APIVersion, kindMarker: from.Spec.Target.Kind},
 		scripts: map[configv1alpha1.InterpreterOperation]string{},
 	}
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		if text := operation.Script(&from.Spec.Customizations); text != "" {
 			file.scripts[operation.Name] = text
 		}
@@ -65,7 +65,7 @@ func (f scriptFile) format(showsDoc bool) string {
 	for _, marker := range headerMarkers {
 		fmt.Fprintf(&text, "%s %s\n", marker, f.header[marker])
 	}
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		fmt.Fprintf(&text, "\n%s %s\n", ruleMarker, operation.Name)
 		if showsDoc {
 			text.WriteString(docOf(operation))
@@ -78,7 +78,7 @@ func (f scriptFile) format(showsDoc bool) string {
 }
 
 // docOf returns the description of an operation as a comment in Lua.
-func docOf(operation interpreter.CustomOperation) string { return "-- " + operation.Help + "\n" }
+func docOf(operation interpreter.ScriptOperation) string { return "-- " + operation.Help + "\n" }
 
 // withProblem replaces the header of a text that was not accepted with the help and the problem.
 func withProblem(text string, problem error) string {
@@ -129,7 +129,7 @@ func parseScriptFile(text string, hasDoc bool) (scriptFile, error) {
 		case marker != ruleMarker:
 			file.header[marker] = value
 		default:
-			if _, isKnown := interpreter.CustomOperationNamed(operation); !isKnown {
+			if _, isKnown := interpreter.FindScriptOperation(operation); !isKnown {
 				return scriptFile{}, fmt.Errorf("%s %s: unknown operation: one of %s", ruleMarker, value, strings.Join(operationNames(), ", "))
 			}
 			file.scripts[operation], current = "", operation
@@ -146,7 +146,7 @@ func parseScriptFile(text string, hasDoc bool) (scriptFile, error) {
 
 // trimScripts removes descriptions, blank lines around scripts, and empty scripts.
 func (f scriptFile) trimScripts(hasDoc bool) {
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		text := f.scripts[operation.Name]
 		if hasDoc {
 			text = strings.Replace(text, docOf(operation), "", 1)
@@ -164,7 +164,7 @@ func (f scriptFile) applyTo(edited *configv1alpha1.ResourceInterpreterCustomizat
 	target := configv1alpha1.CustomizationTarget{APIVersion: f.header[apiVersionMarker], Kind: f.header[kindMarker]}
 	changed = edited.Spec.Target != target
 	edited.Spec.Target = target
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		before, after := operation.Script(&edited.Spec.Customizations), f.scripts[operation.Name]
 		if strings.Trim(before, "\n") == after {
 			continue
@@ -188,7 +188,7 @@ func (f scriptFile) validate(name string, compile func(string) error) error {
 	if f.header[apiVersionMarker] == "" || f.header[kindMarker] == "" {
 		problems = append(problems, fmt.Errorf("%s and %s must not be empty", apiVersionMarker, kindMarker))
 	}
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		if text := f.scripts[operation.Name]; text != "" {
 			if err := compile(text); err != nil {
 				problems = append(problems, fmt.Errorf("%s: %s", operation.Name, oneLine(err)))

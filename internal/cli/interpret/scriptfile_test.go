@@ -19,7 +19,7 @@ func customizationWith(scripts map[configv1alpha1.InterpreterOperation]string) *
 		ObjectMeta: metav1.ObjectMeta{Name: "fleet"},
 		Spec:       configv1alpha1.ResourceInterpreterCustomizationSpec{Target: configv1alpha1.CustomizationTarget{APIVersion: "games.example.io/v1", Kind: "Fleet"}},
 	}
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		operation.SetScript(&made.Spec.Customizations, scripts[operation.Name])
 	}
 	return made
@@ -30,7 +30,7 @@ func customizationWith(scripts map[configv1alpha1.InterpreterOperation]string) *
 func TestScriptFileRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scripts := map[configv1alpha1.InterpreterOperation]string{}
-		for _, operation := range interpreter.CustomOperations() {
+		for _, operation := range interpreter.ScriptOperations() {
 			lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "return 1", "-- comment", "  ---@name", "\tx = [[", "]]", "--", docOf(operation)})).Draw(t, "lines")
 			if text := strings.Join(lines, "\n"); strings.TrimSpace(text) != "" {
 				scripts[operation.Name] = text

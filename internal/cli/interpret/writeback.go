@@ -79,7 +79,7 @@ func changesOf(original, edited *configv1alpha1.ResourceInterpreterCustomization
 	if before.Target.Kind != after.Target.Kind {
 		changes = append(changes, change{[]string{"spec", "target", "kind"}, after.Target.Kind})
 	}
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		text := operation.Script(&after.Customizations)
 		if text == operation.Script(&before.Customizations) {
 			continue

@@ -52,7 +52,7 @@ func (l *releaser) release(ctx context.Context, claim policy.Claim, r templateRe
 
 // recordPolicyLost records an event on a propagated template that no policy selects any more. The
 // event is needed because no status shows this: the binding and its Works are kept, and later
-// changes of the template have no effect. The event is recorded only with the claimWrite that releases
+// changes of the template have no effect. The event is recorded only with the write that releases
 // the template. It is recorded neither if another policy claims the template next, nor if the
 // template was never propagated, like most objects of a control plane.
 func (l *releaser) recordPolicyLost(template *unstructured.Unstructured, claim policy.Claim) {

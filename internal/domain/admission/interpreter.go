@@ -155,7 +155,7 @@ func (r Options) validateCustomization(report *report, object *configv1alpha1.Re
 	if r.Customizations != nil {
 		others = r.Customizations()
 	}
-	for _, operation := range interpreter.CustomOperations() {
+	for _, operation := range interpreter.ScriptOperations() {
 		text, path := operation.Script(&object.Spec.Customizations), specPath().Child("customizations", operation.Field)
 		if text == "" {
 			continue

@@ -30,16 +30,16 @@ type Breaker struct {
 	paused map[string]*circuit
 }
 
-// Verdict is what a call says about its limits.
-type Verdict int
+// CallOutcome tells whether a call ended within its limits.
+type CallOutcome int
 
 const (
-	// Unknown means that the call ended too early: its caller canceled it, or it panicked.
-	Unknown Verdict = iota
-	// Within means that the call ended within its limits. It can have failed for another reason.
-	Within
-	// Exceeded means that the call exceeded a limit. The error of the call says which one.
-	Exceeded
+	// CallUnfinished means that the call ended too early: its caller canceled it, or it panicked.
+	CallUnfinished CallOutcome = iota
+	// CallWithinLimits means that the call ended within its limits. It can have failed for another reason.
+	CallWithinLimits
+	// CallExceededLimits means that the call exceeded a limit. The error of the call says which one.
+	CallExceededLimits
 )
 
 // PausedError means that a call was refused. Its text is that of the cause.
@@ -55,14 +55,14 @@ func (p *PausedError) Unwrap() error { return p.Cause }
 // Do calls the function and returns its error, or refuses the call with a PausedError. The error of
 // the call that began a pause is returned until a trial ends within its limits, also for a trial that
 // exceeds a limit at another place. So the message of a condition does not change with each trial.
-func (b *Breaker) Do(key string, now func() time.Time, call func() (Verdict, error)) (err error) {
+func (b *Breaker) Do(key string, now func() time.Time, call func() (CallOutcome, error)) (err error) {
 	began, err := b.begin(key, now())
 	if err != nil {
 		return err
 	}
-	verdict := Unknown
-	defer func() { b.end(began, verdict, now(), &err) }()
-	verdict, err = call()
+	outcome := CallUnfinished
+	defer func() { b.end(began, outcome, now(), &err) }()
+	outcome, err = call()
 	return err
 }
 
@@ -102,27 +102,27 @@ func (b *Breaker) refusal(key string, now time.Time) error {
 	}
 }
 
-// end records the verdict of a call that ended now. If the call exceeded a limit, err becomes the
+// end records the outcome of a call that ended now. If the call exceeded a limit, err becomes the
 // error of the call that began the pause.
-func (b *Breaker) end(ended attempt, verdict Verdict, now time.Time, err *error) {
+func (b *Breaker) end(ended attempt, outcome CallOutcome, now time.Time, err *error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch verdict {
-	case Unknown:
+	switch outcome {
+	case CallUnfinished:
 		if ended.isTrial {
 			b.paused[ended.key].trialRuns = false
 		}
 		if ended.isTrialOfAll {
 			b.all.trialRuns = false
 		}
-	case Within:
+	case CallWithinLimits:
 		if ended.isTrial {
 			delete(b.paused, ended.key)
 		}
 		if ended.isTrialOfAll {
 			b.all = circuit{}
 		}
-	case Exceeded:
+	case CallExceededLimits:
 		maps.DeleteFunc(b.paused, func(_ string, ofKey *circuit) bool { return ofKey.isForgotten(now) })
 		*err = b.pauseKey(ended, now, *err)
 		if ended.isTrialOfAll || len(b.paused) >= maxPausedKeys && !b.all.isPaused() {

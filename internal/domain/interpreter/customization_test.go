@@ -18,14 +18,14 @@ func TestEachScriptFieldHasAnOperation(t *testing.T) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		remaining[name] = true
 	}
-	for _, operation := range CustomOperations() {
+	for _, operation := range ScriptOperations() {
 		if !remaining[operation.Field] {
 			t.Errorf("operation %s has the unknown or repeated field %q", operation.Name, operation.Field)
 		}
 		delete(remaining, operation.Field)
 		var rules configv1alpha1.CustomizationRules
 		operation.SetScript(&rules, "text")
-		for _, other := range CustomOperations() {
+		for _, other := range ScriptOperations() {
 			want := ""
 			if other.Name == operation.Name {
 				want = "text"
@@ -50,7 +50,7 @@ func TestMerge(t *testing.T) {
 	customization := func(name string, target configv1alpha1.CustomizationTarget, scripts map[configv1alpha1.InterpreterOperation]string) *configv1alpha1.ResourceInterpreterCustomization {
 		c := &configv1alpha1.ResourceInterpreterCustomization{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: configv1alpha1.ResourceInterpreterCustomizationSpec{Target: target}}
 		for operation, text := range scripts {
-			found, ok := CustomOperationNamed(operation)
+			found, ok := FindScriptOperation(operation)
 			if !ok {
 				t.Fatalf("unknown operation %s", operation)
 			}

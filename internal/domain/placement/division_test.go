@@ -9,10 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-const (
-	evenUID = "00000000-0000-0000-0000-000000000001"
-	oddUID  = "00000000-0000-0000-0000-000000000002"
-)
+const evenUID = "00000000-0000-0000-0000-000000000001"
 
 func TestDivide(t *testing.T) {
 	tests := map[string]struct {

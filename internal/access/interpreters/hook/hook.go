@@ -90,12 +90,12 @@ func (c *Caller) Call(ctx context.Context, hook *webhook.Hook, request *configv1
 	}
 	defer called.end()
 	var response *configv1alpha1.ResourceInterpreterContext
-	err = called.breaker.Do(namespace, c.options.Now, func() (interpreter.Verdict, error) {
+	err = called.breaker.Do(namespace, c.options.Now, func() (interpreter.CallOutcome, error) {
 		patient, done := called.withPatience(ctx)
 		defer done()
 		var err error
 		response, err = called.call(patient, body)
-		return verdictOf(patient, err), err
+		return callOutcome(patient, err), err
 	})
 	return response, err
 }
@@ -109,15 +109,15 @@ func namespaceOf(request *configv1alpha1.ResourceInterpreterContext) string {
 	return request.Request.Namespace
 }
 
-// verdictOf returns what a call with the given context says about the deadline of the webhook.
-func verdictOf(ctx context.Context, err error) interpreter.Verdict {
+// callOutcome returns what a call with the given context says about the deadline of the webhook.
+func callOutcome(ctx context.Context, err error) interpreter.CallOutcome {
 	switch {
 	case isDeadline(err):
-		return interpreter.Exceeded
+		return interpreter.CallExceededLimits
 	case ctx.Err() != nil:
-		return interpreter.Unknown
+		return interpreter.CallUnfinished
 	default:
-		return interpreter.Within
+		return interpreter.CallWithinLimits
 	}
 }
 

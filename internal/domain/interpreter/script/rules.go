@@ -28,12 +28,12 @@ type functions []*scriptFunction
 type scriptFunction struct {
 	engine        *Engine
 	customization string
-	operation     interpreter.CustomOperation
+	operation     interpreter.ScriptOperation
 	script        *cached
 }
 
 func (e *Engine) functions(scripts interpreter.Scripts, name configv1alpha1.InterpreterOperation) functions {
-	operation, _ := interpreter.CustomOperationNamed(name)
+	operation, _ := interpreter.FindScriptOperation(name)
 	var all functions
 	for _, script := range scripts[name] {
 		all = append(all, &scriptFunction{
@@ -53,18 +53,18 @@ func (f *scriptFunction) call(ctx context.Context, results int, read func(*sandb
 		return f.wrap(fmt.Errorf("the script does not compile: %w", err))
 	}
 	call := invocation{script: main, function: f.operation.Function, arguments: arguments, results: results, read: read}
-	err = f.script.breaker.Do(namespaceOf(arguments), f.engine.options.Now, func() (interpreter.Verdict, error) {
+	err = f.script.breaker.Do(namespaceOf(arguments), f.engine.options.Now, func() (interpreter.CallOutcome, error) {
 		s := f.engine.pool.Get().(*sandbox)
 		err := s.call(ctx, call)
 		switch {
 		case err == nil:
 			s.release()
 		case errors.As(err, new(*timeoutError)):
-			return interpreter.Exceeded, err
+			return interpreter.CallExceededLimits, err
 		case ctx.Err() != nil:
-			return interpreter.Unknown, err
+			return interpreter.CallUnfinished, err
 		}
-		return interpreter.Within, err
+		return interpreter.CallWithinLimits, err
 	})
 	if err != nil {
 		return f.wrap(err)

@@ -113,7 +113,7 @@ func parseKind(file, text string) (Kind, error) {
 // addComment adds one line of the comment at the start of a file.
 func (k *Kind) addComment(line string) {
 	if name, text, found := strings.Cut(line, ": "); found {
-		if operation, ok := interpreter.CustomOperationNamed(configv1alpha1.InterpreterOperation(name)); ok {
+		if operation, ok := interpreter.FindScriptOperation(configv1alpha1.InterpreterOperation(name)); ok {
 			k.Operations = append(k.Operations, OperationText{Name: operation.Name, Text: text})
 			return
 		}

@@ -47,7 +47,7 @@ func (k shippedKind) check(t *testing.T, c fixtureCase) {
 
 // answer asks the rules of the kind.
 func (k shippedKind) answer(t *testing.T, c fixtureCase) (any, error) {
-	operation, _ := interpreter.CustomOperationNamed(c.Operation)
+	operation, _ := interpreter.FindScriptOperation(c.Operation)
 	if operation.Script(&k.Customization.Spec.Customizations) == "" {
 		t.Fatalf("the kind has no script for the operation %q", c.Operation)
 	}
@@ -135,7 +135,7 @@ func withoutEmptyStatus(value any) any {
 func TestCasesAreComplete(t *testing.T) {
 	for _, kind := range shippedKinds(t, newClock()) {
 		t.Run(strings.TrimSuffix(kind.File, ".yaml"), func(t *testing.T) {
-			for _, operation := range interpreter.CustomOperations() {
+			for _, operation := range interpreter.ScriptOperations() {
 				scripted := operation.Script(&kind.Customization.Spec.Customizations) != ""
 				described := slices.ContainsFunc(kind.Operations, func(text OperationText) bool { return text.Name == operation.Name })
 				covered := slices.ContainsFunc(kind.fixture.Cases, func(c fixtureCase) bool { return c.Operation == operation.Name })
@@ -203,7 +203,7 @@ func TestScriptsCompile(t *testing.T) {
 		}
 	}
 	for _, kind := range shippedKinds(t, newClock()) {
-		for _, operation := range interpreter.CustomOperations() {
+		for _, operation := range interpreter.ScriptOperations() {
 			if err := script.Check(operation.Script(&kind.Customization.Spec.Customizations)); err != nil {
 				t.Errorf("%s, %s: %v", kind.File, operation.Name, err)
 			}

@@ -77,7 +77,7 @@ func listKinds(rules []configv1alpha1.RuleWithOperations) (kinds []schema.GroupV
 }
 
 func isAnsweredEqually(before, after []*Hook, kind schema.GroupVersionKind) bool {
-	return !slices.ContainsFunc(interpreter.CustomOperations(), func(operation interpreter.CustomOperation) bool {
+	return !slices.ContainsFunc(interpreter.ScriptOperations(), func(operation interpreter.ScriptOperation) bool {
 		return !HookFor(before, operation.Name, kind).CallsLike(HookFor(after, operation.Name, kind))
 	})
 }

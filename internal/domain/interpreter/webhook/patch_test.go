@@ -20,7 +20,7 @@ import (
 
 func everyOperation() iter.Seq[configv1alpha1.InterpreterOperation] {
 	return func(yield func(configv1alpha1.InterpreterOperation) bool) {
-		for _, operation := range interpreter.CustomOperations() {
+		for _, operation := range interpreter.ScriptOperations() {
 			if !yield(operation.Name) {
 				return
 			}
