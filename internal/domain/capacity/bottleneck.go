@@ -9,7 +9,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // Bottleneck is the resource that limits how many more replicas fit into a cluster.
@@ -30,7 +29,7 @@ func BottleneckOf(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.R
 	least := freePods(summary)
 	found := Bottleneck{Resource: corev1.ResourcePods, Request: *resource.NewQuantity(1, resource.DecimalSI)}
 	if requirements != nil && summary != nil {
-		request := packing.Amounts(requirements.ResourceRequest)
+		request := ResourceAmounts(requirements.ResourceRequest)
 		for _, name := range slices.Sorted(maps.Keys(request)) {
 			if fits := freeAmount(summary, name) / request[name]; fits < least {
 				least = fits
@@ -38,6 +37,6 @@ func BottleneckOf(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.R
 			}
 		}
 	}
-	found.Replicas = packing.Clamp(least)
+	found.Replicas = ClampToInt32(least)
 	return found
 }

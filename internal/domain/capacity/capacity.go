@@ -1,7 +1,7 @@
-// Package capacity answers: how many more replicas fit into a cluster, according to the status of
-// the Cluster?
+// Package capacity computes how many more replicas fit into a cluster, according to the status of
+// the Cluster, and how many sets of components fit onto nodes.
 //
-// The result is an estimate from sums over all nodes. If a cluster reports grades of nodes, the
+// The result for a cluster is an estimate from sums over all nodes. If a cluster reports grades of nodes, the
 // grades make the estimate more exact. Node selectors, taints and quotas are not considered; an
 // estimator inside the cluster considers them.
 //
@@ -17,7 +17,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // replicaRequest is the request of one replica in numbers.
@@ -26,17 +25,17 @@ type replicaRequest struct {
 	isUnlimited bool
 	amounts     map[corev1.ResourceName]int64
 	// columns and vector are the part of the request that a node provides.
-	columns packing.Columns
-	vector  packing.Vector
+	columns ResourceColumns
+	vector  ResourceVector
 }
 
 func newReplicaRequest(requirements *workv1alpha2.ReplicaRequirements) replicaRequest {
 	if requirements == nil {
 		return replicaRequest{isUnlimited: true}
 	}
-	amounts := packing.Amounts(requirements.ResourceRequest)
-	onNode := packing.PodRequest(amounts)
-	columns := packing.ColumnsOf(onNode)
+	amounts := ResourceAmounts(requirements.ResourceRequest)
+	onNode := PodRequest(amounts)
+	columns := ResourceColumnsOf(onNode)
 	return replicaRequest{amounts: amounts, columns: columns, vector: columns.Vector(onNode)}
 }
 
@@ -49,11 +48,11 @@ func (r room) availableReplicas(request *replicaRequest) int32 {
 	case pods <= 0:
 		return 0
 	case request.isUnlimited:
-		return packing.Clamp(pods)
+		return ClampToInt32(pods)
 	case r.hasGrades:
-		return packing.Clamp(min(pods, countReplicas(r.grades, request.columns, request.vector)))
+		return ClampToInt32(min(pods, countReplicas(r.grades, request.columns, request.vector)))
 	default:
-		return packing.Clamp(min(pods, countFits(r.summary, request.amounts)))
+		return ClampToInt32(min(pods, countFits(r.summary, request.amounts)))
 	}
 }
 
@@ -67,9 +66,9 @@ func freePods(summary *clusterv1alpha1.ResourceSummary) int64 {
 
 // freeAmount returns the unused amount of a resource, at least 0.
 func freeAmount(summary *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) int64 {
-	remaining := packing.Amount(name, summary.Allocatable[name])
-	remaining = packing.Subtract(remaining, packing.Amount(name, summary.Allocated[name]))
-	return max(0, packing.Subtract(remaining, packing.Amount(name, summary.Allocating[name])))
+	remaining := ResourceAmount(name, summary.Allocatable[name])
+	remaining = SaturatingSubtract(remaining, ResourceAmount(name, summary.Allocated[name]))
+	return max(0, SaturatingSubtract(remaining, ResourceAmount(name, summary.Allocating[name])))
 }
 
 // countFits returns how many times the request fits into the free resources.

@@ -2,8 +2,6 @@ package capacity
 
 import (
 	"math"
-
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // maxNodes is the largest number of nodes that are simulated one by one. A cluster reports the
@@ -17,7 +15,7 @@ const maxNodes = 8192
 // but never too large.
 func placeSetsOnGroups(grades []grade, parts []componentRequest, limit int64) int64 {
 	limit = min(limit, maxSetsPerComponent(grades, parts))
-	groups := packing.DivideRoundingUp(countNodes(grades, parts, limit), maxNodes)
+	groups := DivideRoundingUp(countNodes(grades, parts, limit), maxNodes)
 	if groups <= 1 {
 		return placeSets(grades, parts, limit)
 	}
@@ -27,8 +25,8 @@ func placeSetsOnGroups(grades []grade, parts []componentRequest, limit int64) in
 		group[i] = g
 	}
 	// Either every group gets whole sets, or every group gets an equal part of each set.
-	whole := packing.Multiply(groups, placeSets(group, parts, packing.DivideRoundingUp(limit, groups)))
-	shares := placeSets(group, scaleReplicas(parts, func(replicas int64) int64 { return packing.DivideRoundingUp(replicas, groups) }), limit)
+	whole := SaturatingMultiply(groups, placeSets(group, parts, DivideRoundingUp(limit, groups)))
+	shares := placeSets(group, scaleReplicas(parts, func(replicas int64) int64 { return DivideRoundingUp(replicas, groups) }), limit)
 	return min(limit, max(whole, shares))
 }
 
@@ -40,8 +38,8 @@ func maxSetsPerComponent(grades []grade, parts []componentRequest) int64 {
 		if each.replicas == 0 {
 			continue
 		}
-		request := packing.PodRequest(each.request)
-		columns := packing.ColumnsOf(request)
+		request := PodRequest(each.request)
+		columns := ResourceColumnsOf(request)
 		limit = min(limit, countReplicas(grades, columns, columns.Vector(request))/each.replicas)
 	}
 	return limit
@@ -51,7 +49,7 @@ func maxSetsPerComponent(grades []grade, parts []componentRequest) int64 {
 func countNodes(grades []grade, parts []componentRequest, limit int64) int64 {
 	replicas, nodes := totalReplicas(parts, limit), int64(0)
 	for _, g := range grades {
-		nodes = packing.Add(nodes, min(g.nodes, replicas))
+		nodes = SaturatingAdd(nodes, min(g.nodes, replicas))
 	}
 	return nodes
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // podsPerNode is the default limit of Pods on a node in Kubernetes. It is needed because grades do
@@ -41,7 +40,7 @@ func nodeGrades(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
 		}
 		least := map[corev1.ResourceName]int64{corev1.ResourcePods: podsPerNode}
 		for _, modelRange := range model.Ranges {
-			least[modelRange.Name] = packing.Amount(modelRange.Name, modelRange.Min)
+			least[modelRange.Name] = ResourceAmount(modelRange.Name, modelRange.Min)
 		}
 		grades = append(grades, grade{number: model.Grade, nodes: nodes[model.Grade], free: least})
 	}
@@ -52,10 +51,10 @@ func nodeGrades(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
 // countReplicas returns how many replicas fit onto the nodes of all grades. Unlike a sum over all
 // nodes, the result does not include free resources on a node that are too small for a whole
 // replica.
-func countReplicas(grades []grade, columns packing.Columns, request packing.Vector) int64 {
+func countReplicas(grades []grade, columns ResourceColumns, request ResourceVector) int64 {
 	total := int64(0)
 	for _, g := range grades {
-		total = packing.Add(total, packing.Multiply(g.nodes, columns.Vector(g.free).Fits(request)))
+		total = SaturatingAdd(total, SaturatingMultiply(g.nodes, columns.Vector(g.free).Fits(request)))
 	}
 	return total
 }

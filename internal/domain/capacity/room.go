@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // room is the part of a cluster that is available to a demand.
@@ -60,7 +59,7 @@ func combineAssumed(assumed []AssumedWorkload) []componentRequest {
 				combined = append(combined, part)
 				continue
 			}
-			combined[at].replicas = packing.Add(combined[at].replicas, part.replicas)
+			combined[at].replicas = SaturatingAdd(combined[at].replicas, part.replicas)
 		}
 	}
 	slices.SortStableFunc(combined, func(a, b componentRequest) int { return cmp.Compare(b.replicas, a.replicas) })
@@ -82,10 +81,10 @@ func withAllocating(summary *clusterv1alpha1.ResourceSummary, parts []componentR
 	for _, part := range parts {
 		for name, each := range part.request {
 			if name != corev1.ResourcePods {
-				added[name] = packing.Add(added[name], packing.Multiply(each, part.replicas))
+				added[name] = SaturatingAdd(added[name], SaturatingMultiply(each, part.replicas))
 			}
 		}
-		added[corev1.ResourcePods] = packing.Add(added[corev1.ResourcePods], part.replicas)
+		added[corev1.ResourcePods] = SaturatingAdd(added[corev1.ResourcePods], part.replicas)
 	}
 	changed := *summary
 	changed.Allocating = maps.Clone(summary.Allocating)
@@ -93,7 +92,7 @@ func withAllocating(summary *clusterv1alpha1.ResourceSummary, parts []componentR
 		changed.Allocating = corev1.ResourceList{}
 	}
 	for name, value := range added {
-		sum := packing.Add(max(0, packing.Amount(name, summary.Allocating[name])), value)
+		sum := SaturatingAdd(max(0, ResourceAmount(name, summary.Allocating[name])), value)
 		if name == corev1.ResourceCPU {
 			changed.Allocating[name] = *resource.NewMilliQuantity(sum, resource.DecimalSI)
 		} else {
@@ -107,8 +106,8 @@ func withAllocating(summary *clusterv1alpha1.ResourceSummary, parts []componentR
 // the grades with the remaining resources. A grade with partly used nodes is split, so the time does
 // not depend on the number of nodes or replicas. Replicas that do not fit are ignored.
 func reserveOnGrades(grades []grade, part componentRequest) []grade {
-	request := packing.PodRequest(part.request)
-	columns := packing.ColumnsOf(request)
+	request := PodRequest(part.request)
+	columns := ResourceColumnsOf(request)
 	vector := columns.Vector(request)
 	remaining, reserved := part.replicas, make([]grade, 0, len(grades)+2)
 	for _, g := range grades {
@@ -136,7 +135,7 @@ func appendGrade(grades []grade, g grade, nodes int64, request map[corev1.Resour
 	}
 	free := maps.Clone(g.free)
 	for name, each := range request {
-		free[name] = packing.Subtract(free[name], packing.Multiply(each, replicas))
+		free[name] = SaturatingSubtract(free[name], SaturatingMultiply(each, replicas))
 	}
 	return append(grades, grade{number: g.number, nodes: nodes, free: free})
 }

@@ -12,7 +12,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 func cpuComponent(replicas int32, cpu string) workv1alpha2.Component {
@@ -100,9 +99,9 @@ func TestDifferentRequestsAreBounded(t *testing.T) {
 // Placing on grades has the same result as placing on the single nodes.
 func TestReserveOnGradesEqualsPlacingOnNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		columns := packing.Columns{"cpu", "pods"}
+		columns := ResourceColumns{"cpu", "pods"}
 		var grades []grade
-		var nodes []packing.Vector
+		var nodes []ResourceVector
 		for i := range rapid.IntRange(0, 3).Draw(t, "grades") {
 			g := grade{number: uint(i), nodes: rapid.Int64Range(1, 4).Draw(t, "nodes"), free: map[corev1.ResourceName]int64{"cpu": rapid.Int64Range(0, 12).Draw(t, "cpu"), "pods": 5}}
 			grades = append(grades, g)
@@ -113,9 +112,9 @@ func TestReserveOnGradesEqualsPlacingOnNodes(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "parts") {
 			part := componentRequest{replicas: rapid.Int64Range(1, 30).Draw(t, "replicas"), request: map[corev1.ResourceName]int64{"cpu": rapid.Int64Range(0, 5).Draw(t, "request")}}
 			grades = reserveOnGrades(grades, part)
-			packing.PlaceSets(nodes, []packing.Part{{Replicas: 1, Request: columns.Vector(packing.PodRequest(part.request))}}, part.replicas)
+			PlaceSets(nodes, []SetPart{{Replicas: 1, Request: columns.Vector(PodRequest(part.request))}}, part.replicas)
 		}
-		var got []packing.Vector
+		var got []ResourceVector
 		for _, g := range grades {
 			for range g.nodes {
 				got = append(got, columns.Vector(g.free))

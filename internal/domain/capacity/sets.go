@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // availableSets returns how many more whole sets of components fit. If the cluster reports grades of
@@ -19,19 +18,19 @@ func (r room) availableSets(components []workv1alpha2.Component) int32 {
 	parts := componentRequests(components)
 	wantedPods, wanted := int64(0), map[corev1.ResourceName]int64{}
 	for _, part := range parts {
-		wantedPods = packing.Add(wantedPods, part.replicas)
+		wantedPods = SaturatingAdd(wantedPods, part.replicas)
 		for name, each := range part.request {
-			wanted[name] = packing.Add(wanted[name], packing.Multiply(each, part.replicas))
+			wanted[name] = SaturatingAdd(wanted[name], SaturatingMultiply(each, part.replicas))
 		}
 	}
 	if wantedPods <= 0 {
-		return packing.Clamp(pods)
+		return ClampToInt32(pods)
 	}
 	limit := min(pods/wantedPods, countFits(r.summary, wanted))
 	if r.hasGrades {
-		limit = placeSetsOnGroups(r.grades, parts, int64(packing.Clamp(limit)))
+		limit = placeSetsOnGroups(r.grades, parts, int64(ClampToInt32(limit)))
 	}
-	return packing.Clamp(limit)
+	return ClampToInt32(limit)
 }
 
 // componentRequest holds the replicas and the resource request of a component as numbers.
@@ -45,7 +44,7 @@ func componentRequests(components []workv1alpha2.Component) []componentRequest {
 	for i := range components {
 		parts[i].replicas = max(0, int64(components[i].Replicas))
 		if requirements := components[i].ReplicaRequirements; requirements != nil && parts[i].replicas > 0 {
-			parts[i].request = packing.Amounts(requirements.ResourceRequest)
+			parts[i].request = ResourceAmounts(requirements.ResourceRequest)
 		}
 	}
 	return parts
@@ -56,20 +55,20 @@ func componentRequests(components []workv1alpha2.Component) []componentRequest {
 func placeSets(grades []grade, parts []componentRequest, limit int64) int64 {
 	requests := make([]map[corev1.ResourceName]int64, len(parts))
 	for i := range parts {
-		requests[i] = packing.PodRequest(parts[i].request)
+		requests[i] = PodRequest(parts[i].request)
 	}
-	columns := packing.ColumnsOf(requests...)
-	components := make([]packing.Part, len(parts))
+	columns := ResourceColumnsOf(requests...)
+	components := make([]SetPart, len(parts))
 	for i := range parts {
-		components[i] = packing.Part{Replicas: parts[i].replicas, Request: columns.Vector(requests[i])}
+		components[i] = SetPart{Replicas: parts[i].replicas, Request: columns.Vector(requests[i])}
 	}
-	return packing.PlaceSets(makeNodes(grades, columns, totalReplicas(parts, limit)), components, limit)
+	return PlaceSets(makeNodes(grades, columns, totalReplicas(parts, limit)), components, limit)
 }
 
 // makeNodes returns the nodes of all grades. The number of nodes of one grade is at most the number
 // of replicas to place.
-func makeNodes(grades []grade, columns packing.Columns, replicas int64) []packing.Vector {
-	var nodes []packing.Vector
+func makeNodes(grades []grade, columns ResourceColumns, replicas int64) []ResourceVector {
+	var nodes []ResourceVector
 	for _, g := range grades {
 		free := columns.Vector(g.free)
 		for range min(g.nodes, replicas) {
@@ -83,7 +82,7 @@ func makeNodes(grades []grade, columns packing.Columns, replicas int64) []packin
 func totalReplicas(parts []componentRequest, sets int64) int64 {
 	replicas := int64(0)
 	for i := range parts {
-		replicas = packing.Add(replicas, packing.Multiply(parts[i].replicas, sets))
+		replicas = SaturatingAdd(replicas, SaturatingMultiply(parts[i].replicas, sets))
 	}
 	return replicas
 }

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"karmada.io/karmada/internal/domain/packing"
+	"karmada.io/karmada/internal/domain/capacity"
 )
 
 // Node is the part of a node that decides how many Pods fit onto the node. It must not be modified.
@@ -31,9 +31,9 @@ func NewNode(node *corev1.Node) *Node {
 	if node.Spec.Unschedulable && !slices.Contains(n.taints, unschedulable) {
 		n.taints = append(n.taints, unschedulable)
 	}
-	n.allocatable = packing.Amounts(node.Status.Allocatable)
+	n.allocatable = capacity.ResourceAmounts(node.Status.Allocatable)
 	for name := range n.allocatable {
-		if !packing.IsNodeResource(name) {
+		if !capacity.IsNodeResource(name) {
 			delete(n.allocatable, name)
 		}
 	}

@@ -21,7 +21,6 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // Unlimited is the number of replicas or sets if nothing limits them.
@@ -30,17 +29,17 @@ const Unlimited int32 = math.MaxInt32
 // Room is the free part of all nodes of a cluster at one moment. It must not be used concurrently.
 type Room struct {
 	nodes   []*Node
-	columns packing.Columns
-	free    []packing.Vector
+	columns capacity.ResourceColumns
+	free    []capacity.ResourceVector
 }
 
 // RequestedResources returns the names of the resources that limit how many of the demand and the
 // assumed workloads fit onto a node. A Room needs the amounts of no other resources.
-func RequestedResources(demand *capacity.Demand, assumed []capacity.AssumedWorkload) packing.Columns {
+func RequestedResources(demand *capacity.Demand, assumed []capacity.AssumedWorkload) capacity.ResourceColumns {
 	names := map[corev1.ResourceName]struct{}{corev1.ResourcePods: {}}
 	add := func(list corev1.ResourceList) {
 		for name := range list {
-			if packing.IsNodeResource(name) {
+			if capacity.IsNodeResource(name) {
 				names[name] = struct{}{}
 			}
 		}
@@ -84,9 +83,9 @@ func (r *Room) Matching(claim *workv1alpha2.NodeClaim) []int {
 func (r *Room) Replicas(positions []int, request corev1.ResourceList) int32 {
 	vector, total := r.vector(request), int64(0)
 	for _, position := range positions {
-		total = packing.Add(total, r.free[position].Fits(vector))
+		total = capacity.SaturatingAdd(total, r.free[position].Fits(vector))
 	}
-	return packing.Clamp(total)
+	return capacity.ClampToInt32(total)
 }
 
 // Sets returns how many whole sets of components fit onto the nodes, and places them. It returns
@@ -95,22 +94,22 @@ func (r *Room) Sets(components []workv1alpha2.Component) int32 {
 	if len(r.nodes) == 0 {
 		return 0
 	}
-	return packing.Clamp(packing.PlaceSets(r.free, r.parts(components), int64(Unlimited)))
+	return capacity.ClampToInt32(capacity.PlaceSets(r.free, r.parts(components), int64(Unlimited)))
 }
 
 // Place places one set of the components of an assumed workload. If some replicas do not fit, the
 // others stay placed.
 func (r *Room) Place(workload *capacity.AssumedWorkload) {
-	packing.PlaceSets(r.free, r.parts(workload.Components), 1)
+	capacity.PlaceSets(r.free, r.parts(workload.Components), 1)
 }
 
 // parts returns the components in the form in which they are placed.
-func (r *Room) parts(components []workv1alpha2.Component) []packing.Part {
-	parts := make([]packing.Part, len(components))
+func (r *Room) parts(components []workv1alpha2.Component) []capacity.SetPart {
+	parts := make([]capacity.SetPart, len(components))
 	for i := range components {
 		requirements := componentRequirements(&components[i])
 		matcher := newMatcher(requirements.NodeClaim)
-		parts[i] = packing.Part{
+		parts[i] = capacity.SetPart{
 			Replicas: int64(max(0, components[i].Replicas)), Request: r.vector(requirements.ResourceRequest),
 			IsAllowed: func(node int) bool { return matcher.matches(r.nodes[node]) },
 		}
@@ -119,6 +118,6 @@ func (r *Room) parts(components []workv1alpha2.Component) []packing.Part {
 }
 
 // vector returns what one replica with this request consumes.
-func (r *Room) vector(request corev1.ResourceList) packing.Vector {
-	return r.columns.Vector(packing.PodRequest(packing.Amounts(request)))
+func (r *Room) vector(request corev1.ResourceList) capacity.ResourceVector {
+	return r.columns.Vector(capacity.PodRequest(capacity.ResourceAmounts(request)))
 }

@@ -13,7 +13,6 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // list returns resources from a text such as "cpu=1 memory=2Gi".
@@ -181,7 +180,7 @@ func TestSets(t *testing.T) {
 func TestRequestedResources(t *testing.T) {
 	demand := capacity.Demand{Requirements: requirements("cpu=1 limits.cpu=1", nil), Components: []workv1alpha2.Component{component(1, "memory=1"), {}}}
 	assumed := []capacity.AssumedWorkload{{Components: []workv1alpha2.Component{component(1, "nvidia.com/gpu=1")}}}
-	if diff := cmp.Diff(packing.Columns{"cpu", "memory", "nvidia.com/gpu", "pods"}, RequestedResources(&demand, assumed)); diff != "" {
+	if diff := cmp.Diff(capacity.ResourceColumns{"cpu", "memory", "nvidia.com/gpu", "pods"}, RequestedResources(&demand, assumed)); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"karmada.io/karmada/internal/domain/packing"
+	"karmada.io/karmada/internal/domain/capacity"
 )
 
 // maxResources is the largest number of different resources that Nodes counts. No node has capacity
@@ -138,9 +138,9 @@ func (n *Nodes) PrunePods(keep func(id PodID) bool) { n.table.PrunePods(keep) }
 
 // Room returns the free amounts of these resources on all nodes, in the order of their names. It
 // does not change when the nodes change.
-func (n *Nodes) Room(columns packing.Columns) *Room {
-	room := &Room{columns: columns, nodes: make([]*Node, len(n.sorted)), free: make([]packing.Vector, len(n.sorted))}
-	amounts, positions := make(packing.Vector, len(n.sorted)*len(columns)), n.positionsOf(columns)
+func (n *Nodes) Room(columns capacity.ResourceColumns) *Room {
+	room := &Room{columns: columns, nodes: make([]*Node, len(n.sorted)), free: make([]capacity.ResourceVector, len(n.sorted))}
+	amounts, positions := make(capacity.ResourceVector, len(n.sorted)*len(columns)), n.positionsOf(columns)
 	for i, entry := range n.sorted {
 		room.nodes[i] = entry.State.node
 		room.free[i], amounts = amounts[:len(columns):len(columns)], amounts[len(columns):]
@@ -156,7 +156,7 @@ func (n *Nodes) Room(columns packing.Columns) *Room {
 
 // positionsOf returns the positions of the resources. The position of a resource that is not
 // counted is -1.
-func (n *Nodes) positionsOf(columns packing.Columns) []int {
+func (n *Nodes) positionsOf(columns capacity.ResourceColumns) []int {
 	positions := make([]int, len(columns))
 	for column, name := range columns {
 		at, ok := n.positions[name]

@@ -13,7 +13,6 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // expectedState is the state of a cluster, from which new Nodes are filled.
@@ -37,7 +36,7 @@ func (e *expectedState) recount() *Nodes {
 
 // heldState returns everything that Nodes hold.
 func heldState(cluster *Nodes) map[string]any {
-	columns := packing.Columns{"cpu", "memory", "nvidia.com/gpu", "pods"}
+	columns := capacity.ResourceColumns{"cpu", "memory", "nvidia.com/gpu", "pods"}
 	room := cluster.Room(columns)
 	var names []string
 	for _, each := range room.nodes {
@@ -113,7 +112,7 @@ func TestSetsOfOneReplicaEqualReplicas(t *testing.T) {
 
 func TestRoomDoesNotChangeWithNodes(t *testing.T) {
 	cluster := clusterOf([]*Node{node("a", "cpu=4 pods=10")}, nil)
-	room := cluster.Room(packing.Columns{"cpu", "pods"})
+	room := cluster.Room(capacity.ResourceColumns{"cpu", "pods"})
 	cluster.SetPod(podID(1), "a", RequestOf(podWith("cpu=4")))
 	cluster.RemoveNode("a")
 	if got := room.Replicas(room.Matching(nil), list("cpu=1")); got != 4 {
@@ -146,7 +145,7 @@ func FuzzTotal(f *testing.F) {
 		if got := sum.minus(a).minus(c); got != (total{}.plus(b)) {
 			t.Errorf("%v, want %d", got, b)
 		}
-		if remaining := sum.remaining(math.MaxInt64); remaining < 0 || remaining != max(0, packing.Subtract(packing.Subtract(packing.Subtract(math.MaxInt64, a), b), c)) {
+		if remaining := sum.remaining(math.MaxInt64); remaining < 0 || remaining != max(0, capacity.SaturatingSubtract(capacity.SaturatingSubtract(capacity.SaturatingSubtract(math.MaxInt64, a), b), c)) {
 			t.Errorf("%d remain", remaining)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // Quota is the part of a ResourceQuota that limits the replicas of workloads. It must not be
@@ -38,7 +37,7 @@ func NewQuota(quota *corev1.ResourceQuota) Quota {
 		if !isUsed || !isLimited {
 			continue
 		}
-		free := max(0, packing.Subtract(packing.Amount(name, hard), packing.Amount(name, used)))
+		free := max(0, capacity.SaturatingSubtract(capacity.ResourceAmount(name, hard), capacity.ResourceAmount(name, used)))
 		if other, ok := q.free[name]; ok {
 			free = min(free, other)
 		}
@@ -125,10 +124,10 @@ func QuotaSets(quotas []Quota, namespace string, components []workv1alpha2.Compo
 			}
 		}
 		for name, requested := range set {
-			sets = min(sets, max(0, packing.Subtract(quota.free[name], reserved[name]))/requested)
+			sets = min(sets, max(0, capacity.SaturatingSubtract(quota.free[name], reserved[name]))/requested)
 		}
 	}
-	return packing.Clamp(sets)
+	return capacity.ClampToInt32(sets)
 }
 
 // demandOf returns the positive requests of one set that the quota limits.
@@ -136,13 +135,13 @@ func (q *Quota) demandOf(components []workv1alpha2.Component) map[corev1.Resourc
 	demand := map[corev1.ResourceName]int64{}
 	for i := range components {
 		requirements := componentRequirements(&components[i])
-		requests := packing.Amounts(requirements.ResourceRequest)
+		requests := capacity.ResourceAmounts(requirements.ResourceRequest)
 		if components[i].Replicas <= 0 || !q.applies(requirements.PriorityClassName, requests) {
 			continue
 		}
 		for name, requested := range requests {
 			if _, isLimited := q.free[name]; isLimited {
-				demand[name] = packing.Add(demand[name], packing.Multiply(requested, int64(components[i].Replicas)))
+				demand[name] = capacity.SaturatingAdd(demand[name], capacity.SaturatingMultiply(requested, int64(components[i].Replicas)))
 			}
 		}
 	}
@@ -151,6 +150,6 @@ func (q *Quota) demandOf(components []workv1alpha2.Component) map[corev1.Resourc
 
 func addAmounts(to, amounts map[corev1.ResourceName]int64) {
 	for name, value := range amounts {
-		to[name] = packing.Add(to[name], value)
+		to[name] = capacity.SaturatingAdd(to[name], value)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	podresources "k8s.io/component-helpers/resource"
 
-	"karmada.io/karmada/internal/domain/packing"
+	"karmada.io/karmada/internal/domain/capacity"
 )
 
 // Request contains the amounts of node resources that a Pod requests.
@@ -26,11 +26,11 @@ func RequestOf(pod *corev1.Pod) Request {
 	list := podresources.PodRequests(pod, podresources.PodResourcesOptions{
 		UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,
 	})
-	request := Request{amounts: packing.Amounts(list)}
+	request := Request{amounts: capacity.ResourceAmounts(list)}
 	delete(request.amounts, corev1.ResourcePods)
 	var key []byte
 	for _, name := range slices.Sorted(maps.Keys(request.amounts)) {
-		if !packing.IsNodeResource(name) {
+		if !capacity.IsNodeResource(name) {
 			delete(request.amounts, name)
 			continue
 		}

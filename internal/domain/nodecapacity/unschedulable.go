@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"karmada.io/karmada/internal/domain/packing"
+	"karmada.io/karmada/internal/domain/capacity"
 )
 
 // replicaSetKind is the kind between a Deployment, or a similar workload, and its Pods.
@@ -119,5 +119,5 @@ func CountUnschedulable(pods []*UnschedulablePod, belongs PodFilter, threshold t
 			count++
 		}
 	}
-	return packing.Clamp(count)
+	return capacity.ClampToInt32(count)
 }

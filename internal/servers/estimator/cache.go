@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/nodecapacity"
-	"karmada.io/karmada/internal/domain/packing"
 )
 
 // awaitLogPeriod is the time between two messages about lists that are still missing.
@@ -102,7 +102,7 @@ func (c *cache) missingKinds() []string {
 }
 
 // room returns the free amounts of these resources on all nodes.
-func (c *cache) room(columns packing.Columns) *nodecapacity.Room {
+func (c *cache) room(columns capacity.ResourceColumns) *nodecapacity.Room {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.nodes.Room(columns)

@@ -1,4 +1,4 @@
-package packing
+package capacity
 
 import (
 	"math"
@@ -30,7 +30,7 @@ func TestAmount(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Amount(test.name, resource.MustParse(test.quantity)); got != test.want {
+			if got := ResourceAmount(test.name, resource.MustParse(test.quantity)); got != test.want {
 				t.Errorf("Amount(%s, %s) = %d, want %d", test.name, test.quantity, got, test.want)
 			}
 		})
@@ -50,16 +50,16 @@ func FuzzArithmeticSaturates(f *testing.F) {
 	f.Add(int64(0), int64(math.MaxInt64))
 	f.Fuzz(func(t *testing.T, a, b int64) {
 		a, b = max(a, 0), max(b, 0)
-		if sum := Add(a, b); sum < a || sum < b {
+		if sum := SaturatingAdd(a, b); sum < a || sum < b {
 			t.Errorf("%d + %d = %d", a, b, sum)
 		}
-		if product := Multiply(a, b); product < 0 || a > 0 && product/a > b || a > 0 && b > 0 && product < max(a, b) {
+		if product := SaturatingMultiply(a, b); product < 0 || a > 0 && product/a > b || a > 0 && b > 0 && product < max(a, b) {
 			t.Errorf("%d * %d = %d", a, b, product)
 		}
-		if difference := Subtract(a, b); a >= b != (difference >= 0) {
+		if difference := SaturatingSubtract(a, b); a >= b != (difference >= 0) {
 			t.Errorf("%d - %d = %d", a, b, difference)
 		}
-		if n := Clamp(a); n < 0 {
+		if n := ClampToInt32(a); n < 0 {
 			t.Errorf("%d became %d", a, n)
 		}
 	})
@@ -70,22 +70,22 @@ func TestPlaceSets(t *testing.T) {
 		return func(node int) bool { return slices.Contains(allowed, node) }
 	}
 	tests := map[string]struct {
-		nodes     []Vector
-		parts     []Part
+		nodes     []ResourceVector
+		parts     []SetPart
 		limit     int64
 		want      int64
-		wantNodes []Vector
+		wantNodes []ResourceVector
 	}{
-		"a set without replicas always fits": {[]Vector{{1}}, []Part{{Replicas: 0, Request: Vector{1}}}, 9, 9, []Vector{{1}}},
-		"no nodes":                           {nil, []Part{{Replicas: 1, Request: Vector{1}}}, 9, 0, nil},
-		"the limit ends the placement":       {[]Vector{{5}}, []Part{{Replicas: 1, Request: Vector{1}}}, 3, 3, []Vector{{2}}},
-		"remainders of nodes are not used":   {[]Vector{{5}, {5}}, []Part{{Replicas: 1, Request: Vector{2}}}, 9, 4, []Vector{{1}, {1}}},
-		"a set may spread over nodes":        {[]Vector{{2}, {2}}, []Part{{Replicas: 4, Request: Vector{1}}}, 9, 1, []Vector{{0}, {0}}},
-		"an incomplete set stays placed":     {[]Vector{{3}}, []Part{{Replicas: 2, Request: Vector{1}}}, 9, 1, []Vector{{0}}},
-		"parts share nodes":                  {[]Vector{{6}}, []Part{{Replicas: 1, Request: Vector{1}}, {Replicas: 1, Request: Vector{2}}}, 9, 2, []Vector{{0}}},
-		"parts are limited to allowed nodes": {[]Vector{{4}, {4}}, []Part{{Replicas: 1, Request: Vector{1}, IsAllowed: only(1)}}, 9, 4, []Vector{{4}, {0}}},
-		"a part that is allowed nowhere":     {[]Vector{{4}}, []Part{{Replicas: 1, Request: Vector{1}, IsAllowed: only()}}, 9, 0, []Vector{{4}}},
-		"large numbers do not overflow":      {[]Vector{{math.MaxInt64}}, []Part{{Replicas: math.MaxInt64, Request: Vector{math.MaxInt64}}}, 9, 0, []Vector{{0}}},
+		"a set without replicas always fits": {[]ResourceVector{{1}}, []SetPart{{Replicas: 0, Request: ResourceVector{1}}}, 9, 9, []ResourceVector{{1}}},
+		"no nodes":                           {nil, []SetPart{{Replicas: 1, Request: ResourceVector{1}}}, 9, 0, nil},
+		"the limit ends the placement":       {[]ResourceVector{{5}}, []SetPart{{Replicas: 1, Request: ResourceVector{1}}}, 3, 3, []ResourceVector{{2}}},
+		"remainders of nodes are not used":   {[]ResourceVector{{5}, {5}}, []SetPart{{Replicas: 1, Request: ResourceVector{2}}}, 9, 4, []ResourceVector{{1}, {1}}},
+		"a set may spread over nodes":        {[]ResourceVector{{2}, {2}}, []SetPart{{Replicas: 4, Request: ResourceVector{1}}}, 9, 1, []ResourceVector{{0}, {0}}},
+		"an incomplete set stays placed":     {[]ResourceVector{{3}}, []SetPart{{Replicas: 2, Request: ResourceVector{1}}}, 9, 1, []ResourceVector{{0}}},
+		"parts share nodes":                  {[]ResourceVector{{6}}, []SetPart{{Replicas: 1, Request: ResourceVector{1}}, {Replicas: 1, Request: ResourceVector{2}}}, 9, 2, []ResourceVector{{0}}},
+		"parts are limited to allowed nodes": {[]ResourceVector{{4}, {4}}, []SetPart{{Replicas: 1, Request: ResourceVector{1}, IsAllowed: only(1)}}, 9, 4, []ResourceVector{{4}, {0}}},
+		"a part that is allowed nowhere":     {[]ResourceVector{{4}}, []SetPart{{Replicas: 1, Request: ResourceVector{1}, IsAllowed: only()}}, 9, 0, []ResourceVector{{4}}},
+		"large numbers do not overflow":      {[]ResourceVector{{math.MaxInt64}}, []SetPart{{Replicas: math.MaxInt64, Request: ResourceVector{math.MaxInt64}}}, 9, 0, []ResourceVector{{0}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestPlaceSets(t *testing.T) {
 }
 
 // placeOneByOne is the definition of PlaceSets: it places one replica after another.
-func placeOneByOne(nodes []Vector, parts []Part, limit int64) int64 {
+func placeOneByOne(nodes []ResourceVector, parts []SetPart, limit int64) int64 {
 	for placed := range limit {
 		for _, part := range parts {
 			for range part.Replicas {
@@ -121,14 +121,14 @@ func placeOneByOne(nodes []Vector, parts []Part, limit int64) int64 {
 
 func TestPlaceSetsEqualsOneByOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var nodes, same []Vector
+		var nodes, same []ResourceVector
 		for range rapid.IntRange(0, 6).Draw(t, "nodes") {
-			node := Vector{rapid.Int64Range(0, 20).Draw(t, "cpu"), rapid.Int64Range(0, 20).Draw(t, "memory"), rapid.Int64Range(0, 10).Draw(t, "pods")}
+			node := ResourceVector{rapid.Int64Range(0, 20).Draw(t, "cpu"), rapid.Int64Range(0, 20).Draw(t, "memory"), rapid.Int64Range(0, 10).Draw(t, "pods")}
 			nodes, same = append(nodes, node), append(same, slices.Clone(node))
 		}
-		var parts []Part
+		var parts []SetPart
 		for range rapid.IntRange(1, 3).Draw(t, "parts") {
-			part := Part{Replicas: rapid.Int64Range(0, 5).Draw(t, "replicas"), Request: Vector{rapid.Int64Range(0, 6).Draw(t, "cpu"), rapid.Int64Range(0, 6).Draw(t, "memory"), 1}}
+			part := SetPart{Replicas: rapid.Int64Range(0, 5).Draw(t, "replicas"), Request: ResourceVector{rapid.Int64Range(0, 6).Draw(t, "cpu"), rapid.Int64Range(0, 6).Draw(t, "memory"), 1}}
 			if excluded := rapid.IntRange(-1, 5).Draw(t, "excluded"); excluded >= 0 {
 				part.IsAllowed = func(node int) bool { return node != excluded }
 			}

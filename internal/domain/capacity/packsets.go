@@ -1,13 +1,13 @@
-package packing
+package capacity
 
 import "math"
 
-// Part is one component of a set.
-type Part struct {
+// SetPart is one component of a set.
+type SetPart struct {
 	// Replicas is the number of replicas of the component in one set. It must not be negative.
 	Replicas int64
 	// Request is the request of one replica. At least one of its amounts must be positive.
-	Request Vector
+	Request ResourceVector
 	// IsAllowed reports whether a replica may run on the node with this position. nil means that a
 	// replica may run on every node. The result must not change.
 	IsAllowed func(node int) bool
@@ -19,7 +19,9 @@ type Part struct {
 //
 // The replicas of a set are placed in the order of the parts. A replica is placed on the first node
 // into which it fits.
-func PlaceSets(nodes []Vector, parts []Part, limit int64) int64 {
+//
+// The time is proportional to the number of nodes, and not to the number of sets or replicas.
+func PlaceSets(nodes []ResourceVector, parts []SetPart, limit int64) int64 {
 	p := newPlacement(nodes, parts)
 	for placed := int64(0); placed < limit; {
 		if sets := min(limit-placed, p.countSetsOnCurrentNodes()); sets > 0 {
@@ -39,26 +41,26 @@ func PlaceSets(nodes []Vector, parts []Part, limit int64) int64 {
 // does not fit onto a node never fits onto that node later. Each part therefore has a current node
 // and continues there.
 type placement struct {
-	nodes []Vector
-	parts []Part
+	nodes []ResourceVector
+	parts []SetPart
 	// current is the position of the current node of each part.
 	current []int
 	// demands are the requests of a whole set on each current node. Their nodes are the keys of
 	// demandOn, which has the position of the demand.
-	demands  []Vector
+	demands  []ResourceVector
 	demandOn map[int]int
 }
 
-func newPlacement(nodes []Vector, parts []Part) *placement {
+func newPlacement(nodes []ResourceVector, parts []SetPart) *placement {
 	p := &placement{nodes: nodes, demandOn: make(map[int]int, len(parts))}
 	for _, part := range parts {
 		if part.Replicas > 0 {
 			p.parts = append(p.parts, part)
 		}
 	}
-	p.current, p.demands = make([]int, len(p.parts)), make([]Vector, len(p.parts))
+	p.current, p.demands = make([]int, len(p.parts)), make([]ResourceVector, len(p.parts))
 	for i := range p.parts {
-		p.demands[i], p.current[i] = make(Vector, len(p.parts[i].Request)), -1
+		p.demands[i], p.current[i] = make(ResourceVector, len(p.parts[i].Request)), -1
 		p.advance(i)
 	}
 	return p
@@ -83,7 +85,7 @@ func (p *placement) countSetsOnCurrentNodes() int64 {
 		}
 		demand := p.demand(node)
 		for column, requested := range part.Request {
-			demand[column] = Add(demand[column], Multiply(requested, part.Replicas))
+			demand[column] = SaturatingAdd(demand[column], SaturatingMultiply(requested, part.Replicas))
 			if demand[column] == math.MaxInt64 {
 				return 0 // the sum is too large to be exact
 			}
@@ -97,7 +99,7 @@ func (p *placement) countSetsOnCurrentNodes() int64 {
 }
 
 // demand returns the demand on a node. A new demand is 0.
-func (p *placement) demand(node int) Vector {
+func (p *placement) demand(node int) ResourceVector {
 	at, ok := p.demandOn[node]
 	if !ok {
 		at = len(p.demandOn)

@@ -1,13 +1,4 @@
-// Package packing answers: how many times does a request fit into free resources, and how many
-// whole sets of components fit onto nodes?
-//
-// Invariants:
-//   - CPU is counted in thousandths of a core, everything else in whole units, rounded up. So
-//     amounts can be compared, independent of the notation of the quantities.
-//   - Numbers saturate and never overflow.
-//   - The time to place sets is proportional to the number of nodes, and not to the number of sets
-//     or replicas.
-package packing
+package capacity
 
 import (
 	"math"
@@ -22,9 +13,11 @@ import (
 // and memory in proportion to the exponent.
 const largestExponent = 32
 
-// Amount converts a quantity to the unit in which the resource is counted and rounds up. A quantity
-// that is too large becomes the largest number.
-func Amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
+// ResourceAmount converts a quantity to the unit in which the resource is counted and rounds up. CPU
+// is counted in thousandths of a core, everything else in whole units, so amounts can be compared,
+// independent of the notation of the quantities. A quantity that is too large becomes the largest
+// number.
+func ResourceAmount(name corev1.ResourceName, quantity resource.Quantity) int64 {
 	limit := int64(math.MaxInt64)
 	if name == corev1.ResourceCPU {
 		limit /= 1000
@@ -62,11 +55,11 @@ func IsNodeResource(name corev1.ResourceName) bool {
 		strings.Contains(prefixed, "/") && !strings.HasPrefix(prefixed, corev1.DefaultResourceRequestsPrefix)
 }
 
-// Amounts converts the positive quantities of a list to numbers.
-func Amounts(list corev1.ResourceList) map[corev1.ResourceName]int64 {
+// ResourceAmounts converts the positive quantities of a list to numbers.
+func ResourceAmounts(list corev1.ResourceList) map[corev1.ResourceName]int64 {
 	amounts := make(map[corev1.ResourceName]int64, len(list))
 	for name, quantity := range list {
-		if value := Amount(name, quantity); value > 0 {
+		if value := ResourceAmount(name, quantity); value > 0 {
 			amounts[name] = value
 		}
 	}
