@@ -12,9 +12,9 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// parseProgram parses the flags of the program. It returns the options of the program, and the
+// parseDescheduler parses the flags of the program. It returns the options of the program, and the
 // options of the component that the program runs.
-func parseProgram(t *testing.T, args ...string) (command.Options, *DeschedulerOptions) {
+func parseDescheduler(t *testing.T, args ...string) (command.Options, *DeschedulerOptions) {
 	t.Helper()
 	set, flags := gates.New(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o := DefaultDeschedulerOptions()
@@ -26,7 +26,7 @@ func parseProgram(t *testing.T, args ...string) (command.Options, *DeschedulerOp
 	return program, o
 }
 
-func TestValidate(t *testing.T) {
+func TestValidateDescheduler(t *testing.T) {
 	tests := map[string]struct {
 		args    []string
 		wantErr string
@@ -40,7 +40,7 @@ func TestValidate(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			program, _ := parseProgram(t, test.args...)
+			program, _ := parseDescheduler(t, test.args...)
 			err := program.Validate()
 			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
 				t.Errorf("error %v, want one that contains %q", err, test.wantErr)
@@ -50,7 +50,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestFlagsReachTheDescheduler(t *testing.T) {
-	_, o := parseProgram(t, "--descheduling-interval=30s", "--unschedulable-threshold=1m")
+	_, o := parseDescheduler(t, "--descheduling-interval=30s", "--unschedulable-threshold=1m")
 	if o.Descheduler.Interval != 30*time.Second || o.Descheduler.UnschedulableThreshold != time.Minute {
 		t.Errorf("descheduler %+v", o.Descheduler)
 	}

@@ -22,7 +22,7 @@ func parse(t *testing.T, args ...string) EstimatorOptions {
 	return o
 }
 
-func TestValidate(t *testing.T) {
+func TestValidateEstimatorOptions(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string
@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestFlags(t *testing.T) {
+func TestEstimatorFlags(t *testing.T) {
 	args := []string{
 		"--scheduler-estimator-timeout=5s", "--scheduler-estimator-service-namespace=n", "--scheduler-estimator-service-prefix=p", "--scheduler-estimator-port=1",
 		"--scheduler-estimator-ca-file=a", "--scheduler-estimator-cert-file=c", "--scheduler-estimator-key-file=k", "--insecure-skip-estimator-verify",
