@@ -103,7 +103,7 @@ func TestFailuresThatNoLongerOccurAreDropped(t *testing.T) {
 		events.RecordFailure(deleted, "SyncFailed", errors.New("rejected"))
 		for range 10 {
 			events.RecordFailure(retried, "SyncFailed", errors.New("rejected"))
-			time.Sleep(failurePeriod - time.Second)
+			<-time.After(failurePeriod - time.Second)
 		}
 		if got := len(recordedEvents(recorder)); got != 2 {
 			t.Errorf("%d events, want 2", got)

@@ -64,10 +64,11 @@ func TestFailuresAreReportedOncePerChange(t *testing.T) {
 func TestDeferredEventsDoNotHoldSnapshots(t *testing.T) {
 	l := newTestScheduler(t, withoutVersion(newBinding()), member("member1"))
 	l.deferredEvents = newTestBacklog(true).eventBacklog
-	p := pass{request: requestFor("a"), stored: newBinding(), snapshot: &snapshot{clusters: []*clusterv1alpha1.Cluster{member("member1")}}}
-	held := weak.Make(p.snapshot)
-	l.recordFailureEvents(p, verdict{err: errors.New("full")})
-	p = pass{}
+	held := func() weak.Pointer[snapshot] {
+		p := pass{request: requestFor("a"), stored: newBinding(), snapshot: &snapshot{clusters: []*clusterv1alpha1.Cluster{member("member1")}}}
+		l.recordFailureEvents(p, verdict{err: errors.New("full")})
+		return weak.Make(p.snapshot)
+	}()
 	runtime.GC()
 	if held.Value() != nil {
 		t.Error("the deferred event holds the snapshot of its pass")

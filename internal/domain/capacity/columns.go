@@ -25,7 +25,7 @@ func ResourceColumnsOf(requests ...map[corev1.ResourceName]int64) ResourceColumn
 	return slices.Sorted(maps.Keys(names))
 }
 
-// ResourceVector returns the amounts of the columns. An absent resource has the amount 0.
+// Vector returns the amounts of the columns. An absent resource has the amount 0.
 func (c ResourceColumns) Vector(amounts map[corev1.ResourceName]int64) ResourceVector {
 	vector := make(ResourceVector, len(c))
 	for i, name := range c {

@@ -102,7 +102,7 @@ func TestKeyAwaitsRecovery(t *testing.T) {
 			})
 		expectPasses := func(when string, want int) {
 			t.Helper()
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			if synctest.Wait(); passes != want {
 				t.Fatalf("%s: %d passes, want %d", when, passes, want)
 			}

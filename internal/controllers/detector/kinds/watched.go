@@ -69,21 +69,23 @@ func (w *Watched) Add(kind schema.GroupVersionKind, stop func()) {
 	w.watches[kind] = &kindWatch{stop: stop}
 }
 
-// Stop ends the watch of a kind and removes the kind.
+// Stop ends the watch of a kind and removes the kind. stop is called without the lock, because it waits
+// for the handlers of the kind, which use w.
 func (w *Watched) Stop(kind schema.GroupVersionKind) {
-	if entry := w.Remove(kind); entry != nil {
-		// The lock is not held, because stop waits for the handlers of the kind, which use w.
+	w.mu.Lock()
+	entry := w.watches[kind]
+	delete(w.watches, kind)
+	w.mu.Unlock()
+	if entry != nil {
 		entry.stop()
 	}
 }
 
 // Remove removes a kind without ending its watch.
-func (w *Watched) Remove(kind schema.GroupVersionKind) *kindWatch {
+func (w *Watched) Remove(kind schema.GroupVersionKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	entry := w.watches[kind]
 	delete(w.watches, kind)
-	return entry
 }
 
 // compare returns the new kinds and the removed kinds. It returns no kind of a group that could not

@@ -218,7 +218,7 @@ func (f *FullText) newFactQuery(ctx context.Context, c *searchquery.FactConditio
 	if err != nil || !complete {
 		return nil, err
 	}
-	var holds query.Query = termsQuery(factsField, facts...)
+	holds := termsQuery(factsField, facts...)
 	if c.Negated {
 		negation := bleve.NewBooleanQuery()
 		negation.AddMustNot(holds)

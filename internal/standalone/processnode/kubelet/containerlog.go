@@ -54,7 +54,7 @@ func CreateLog(path string, now func() time.Time) (*LogFile, error) {
 	return &LogFile{path: path, now: now, file: file, written: make(chan struct{})}, nil
 }
 
-// LogStream returns a writer for one of the output streams of the program.
+// Stream returns a writer for one of the output streams of the program.
 func (f *LogFile) Stream(name string) *LogStream { return &LogStream{log: f, name: name} }
 
 func (f *LogFile) writeLine(stream, tag string, text []byte) error {
