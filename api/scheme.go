@@ -1,5 +1,5 @@
-// Package api answers: which types does Karmada add to Kubernetes? Each group and version
-// is a package below; this package registers all of them.
+// Package api registers the types that Karmada adds to Kubernetes. Each group and version is a
+// package below.
 //
 // The packages below import only apimachinery and k8s.io/api, so that clients of Karmada
 // get no other dependencies.

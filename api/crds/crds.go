@@ -1,6 +1,6 @@
-// Package crds answers: which CustomResourceDefinitions does a Karmada control plane need?
-// It holds the definitions generated from the API types, unchanged. The installer adds the
-// conversion webhook, whose address depends on the installation. The groups of aggregated
+// Package crds holds the CustomResourceDefinitions of a control plane, which are generated from the
+// API types. The installer adds
+// the conversion webhook, whose address depends on the installation. The groups of aggregated
 // API servers have no definitions.
 package crds
 

@@ -1,7 +1,7 @@
-// Package descheduler answers: which ResourceBindings assign replicas to clusters that cannot run
-// them? It is the loop that uses the decisions of package descheduling: it periodically looks for
-// bindings with missing ready replicas, asks the estimators of these clusters for unschedulable
-// replicas, and takes these replicas away. The scheduler then places the replicas elsewhere.
+// Package descheduler is the loop that uses the decisions of package descheduling: it
+// periodically looks for bindings with missing ready replicas, asks the estimators of these
+// clusters for unschedulable replicas, and takes these replicas away. The scheduler then places
+// the replicas elsewhere.
 //
 // Invariants:
 //   - Bindings without missing ready replicas cause no request and no write.

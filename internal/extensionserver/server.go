@@ -1,5 +1,5 @@
-// Package extensionserver answers: how does an API server behind the aggregation layer of the
-// Karmada API server start, and whom does it trust?
+// Package extensionserver starts API servers behind the aggregation layer of the Karmada API
+// server, and verifies the callers that they trust.
 //
 // Invariants:
 //   - A server uses no global flags, signals, logger or metrics registry, so that

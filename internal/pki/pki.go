@@ -1,4 +1,4 @@
-// Package pki answers "with which certificates do the parts of an installation trust each other?":
+// Package pki creates the certificates with which the parts of an installation trust each other:
 // certificate authorities, leaf certificates, service account keys and kubeconfigs, stored as PEM
 // files in a directory or in memory.
 //

@@ -1,6 +1,5 @@
-// Package programs answers "what is a component of Karmada, and what does a process share among
-// the components that it runs?". It defines the row that describes a component, and the host that
-// runs the components of rows.
+// Package programs defines the row that describes a component, and the host that runs the
+// components of rows.
 //
 // `karmada up` runs all rows of a control plane in one process, with one connection, one watch for
 // each kind and one set of member caches. A production program runs one row. A component behaves

@@ -1,5 +1,4 @@
-// Package reference answers: which flags, feature gates, metrics, conditions, events and interpreted
-// kinds does this version have? It writes the pages of docs/reference.
+// Package reference writes the pages of docs/reference.
 //
 // Each page is derived from the tables that the programs use, from the comments of the constants of
 // api, or from the comments of the shipped customizations. A page has no other source, so it cannot differ from the code.

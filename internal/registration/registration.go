@@ -1,6 +1,5 @@
-// Package registration answers: which rules do all commands that register or unregister a cluster
-// share? It contains the validation of cluster names, the check for duplicates, the advice for API
-// errors, and the objects that exist in both the control plane and the member.
+// Package registration contains the validation of cluster names, the check for duplicates, the
+// advice for API errors, and the objects that exist in both the control plane and the member.
 //
 // Each package below this package uses only packages that are earlier in this list: clusterclient
 // is the client of the control plane or of the member, grant creates the accounts of the control

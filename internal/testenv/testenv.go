@@ -1,5 +1,5 @@
-// Package testenv answers "what does a test run against?": a real control plane with all
-// components in this process, and members that are real API servers.
+// Package testenv provides the environment of tests: a real control plane with all components in
+// this process, and members that are real API servers.
 //
 // Members run no controllers, so only Karmada and the test change objects in a member. For
 // example, the test sets the status of a Deployment. Environments are expensive, so a test package

@@ -1,4 +1,4 @@
-// Package version answers: which build is this program?
+// Package version describes the build of this program.
 //
 // The Makefile sets the values at link time. A program that was built with a plain go build or
 // go install uses the values that the Go toolchain recorded, so that no field is empty.

@@ -1,4 +1,4 @@
-// Package architecture answers: does the code follow the layout in docs/ARCHITECTURE.md?
+// Package architecture tests that the code follows the layout in docs/ARCHITECTURE.md.
 //
 // The rules are tables: the allowed imports of each layer, forbidden dependencies, pinned
 // versions, and the maximum length of files. A failure names the rule and the remedy. A

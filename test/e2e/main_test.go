@@ -1,6 +1,6 @@
-// Package e2e answers: do the built programs work for a user? The tests start and stop the
-// programs with their commands and use the kubeconfigs that the programs write. The
-// commands of the README are read from its text.
+// Package e2e tests that the built programs work for a user. The tests start and stop the
+// programs with their commands and use the kubeconfigs that the programs write. The commands of
+// the README are read from its text.
 //
 // The tests share one installation with three members. Two of the members are joined. The tests
 // run in parallel, each in a separate namespace. Tests that stop or kill a process start

@@ -1,6 +1,6 @@
-// Package integration answers: does Karmada as a whole do what it promises? Each test uses an
-// environment: a control plane with all components and three members, all of them real API servers.
-// The members run no controllers: what happens in them is what Karmada or a test does.
+// Package integration tests Karmada as a whole. Each test uses an environment: a control plane with
+// all components and three members, all of them real API servers. The members run no controllers:
+// what happens in them is what Karmada or a test does.
 //
 // All tests run in parallel. Tests that change only their own objects share one environment. Tests
 // whose own clusters join and leave share another environment. A test that stops something, changes

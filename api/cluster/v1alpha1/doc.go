@@ -1,7 +1,5 @@
-// Package v1alpha1 answers: which member clusters are there, how are they
-// reached, and what is their state? It holds Cluster of
-// cluster.karmada.io/v1alpha1, which the aggregated API server serves and
-// stores.
+// Package v1alpha1 holds Cluster of cluster.karmada.io/v1alpha1, which the aggregated API server
+// serves and stores.
 //
 // The aggregated API server also uses these Go types as its internal version, so
 // that there is nothing to convert. Field names are a contract with stored

@@ -1,7 +1,6 @@
-// Package v1alpha1 answers: which Services does a cluster offer to the others,
-// and which do the others import? It holds the multicluster.x-k8s.io/v1alpha1
-// wire types in the shape that the control plane serves, which is an early form
-// of the multi-cluster services API of Kubernetes SIG Multicluster.
+// Package v1alpha1 holds the multicluster.x-k8s.io/v1alpha1 wire types in the shape that the
+// control plane serves, which is an early form of the multi-cluster services API of Kubernetes
+// SIG Multicluster.
 //
 // Field names, defaults and enums are a contract with stored objects and with
 // clients of other releases: fields may be added, never renamed or retyped.

@@ -1,5 +1,5 @@
-// Package v1alpha1 answers: how is a Service reached from other clusters and
-// from outside? It holds the networking.karmada.io/v1alpha1 wire types.
+// Package v1alpha1 holds the networking.karmada.io/v1alpha1 wire types, which make Services reachable
+// from other clusters and from outside.
 //
 // Field names, defaults and enums are a contract with stored objects and with
 // clients of other releases: fields may be added, never renamed or retyped.

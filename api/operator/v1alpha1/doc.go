@@ -1,6 +1,5 @@
-// Package v1alpha1 answers: which control planes does the operator install, and
-// how? It holds the operator.karmada.io/v1alpha1 wire types. One Karmada object
-// is one control plane in the namespace of the object.
+// Package v1alpha1 holds the operator.karmada.io/v1alpha1 wire types. One Karmada object is one
+// control plane in the namespace of the object.
 //
 // Field names, defaults and enums are a contract with stored objects and with
 // clients of other releases: fields may be added, never renamed or retyped.

@@ -1,5 +1,5 @@
-// Package v1alpha1 answers: what shall be done about a cluster in trouble? It
-// holds the remedy.karmada.io/v1alpha1 wire types. Actions are published in the
+// Package v1alpha1 holds the remedy.karmada.io/v1alpha1 wire types: actions for clusters whose conditions
+// report trouble. Actions are published in the
 // status of the Cluster for controllers that carry them out.
 //
 // Field names, defaults and enums are a contract with stored objects and with

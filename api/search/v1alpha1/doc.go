@@ -1,7 +1,6 @@
-// Package v1alpha1 answers: which objects of the member clusters can be found
-// from the control plane? It holds the search.karmada.io/v1alpha1 wire types.
-// An aggregated API server serves them. It also checks enums and formats,
-// because the types have no CustomResourceDefinition.
+// Package v1alpha1 holds the search.karmada.io/v1alpha1 wire types. An aggregated API server
+// serves them. It also checks enums and formats, because the types have no
+// CustomResourceDefinition.
 //
 // Field names, defaults and enums are a contract with stored objects and with
 // clients of other releases: fields may be added, never renamed or retyped.

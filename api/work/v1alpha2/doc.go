@@ -1,5 +1,4 @@
-// Package v1alpha2 answers: to which clusters is an object propagated, and what is its status there? It
-// holds the bindings of work.karmada.io/v1alpha2, the version in which they are
+// Package v1alpha2 holds the bindings of work.karmada.io/v1alpha2, the version in which they are
 // stored: a ResourceBinding or ClusterResourceBinding for each propagated object.
 //
 // Field names, defaults and enums are a contract with stored objects and with

@@ -1,5 +1,5 @@
-// Package deletionguard answers "may the objects of this Work be deleted in the member?" for all
-// controllers of a control plane. It collects the evidence for the deletion of a Work and passes
+// Package deletionguard decides for all controllers of a control plane whether the objects of a
+// Work may be deleted in the member. It collects the evidence for the deletion of a Work and passes
 // the evidence to internal/domain/guard, which decides.
 //
 // Invariants: every decision on a deletion comes from Guard.Decide. All evidence is in stored

@@ -1,5 +1,5 @@
-// Package epoch answers: was the storage of the control plane replaced while this process runs, and
-// may the process delete objects in members?
+// Package epoch detects that the storage of the control plane was replaced while this process runs,
+// and decides whether the process may delete objects in members.
 //
 // A Watcher reads the ConfigMap of the epoch every 5 seconds without a cache. It compares the epoch
 // and the resourceVersion of the storage with its previous read. If the epoch or the

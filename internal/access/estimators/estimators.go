@@ -1,5 +1,5 @@
-// Package estimators answers: how many more replicas, or sets of components, fit into clusters,
-// according to several estimators?
+// Package estimators asks several estimators how many more replicas, or sets of components, fit
+// into clusters, and combines their estimates.
 //
 // Invariants:
 //   - Estimators are asked concurrently. A slow estimator delays the result until its own deadline,

@@ -1,6 +1,5 @@
-// Package interpreters answers: which rules interpret objects, and what happens when the rules
-// change? It constructs the interpreter of a process, and notifies the controllers of changed
-// rules.
+// Package interpreters constructs the interpreter of a process, and notifies the controllers of
+// changed rules.
 //
 // Invariants:
 //

@@ -1,4 +1,4 @@
-// Package managedobjects answers: which objects in this member have the label of Karmada?
+// Package managedobjects lists the objects of a member that have the managed label.
 //
 // Invariants: the kinds of a result are only the kinds that were read completely. An object of any
 // other kind that is missing in the result is unknown, not deleted.

@@ -1,6 +1,5 @@
-// Package member answers "how is one member cluster reached, and what is known about it without a
-// request?". It provides credentials, a client, caches of the objects that Karmada manages in the
-// member, and health probes.
+// Package member provides credentials, a client, caches of the objects that Karmada manages in
+// the member, and health probes.
 //
 // This package makes no decisions. A request to a member that does not answer ends with its
 // timeout, and never blocks requests to other members. Caches hold only objects with the managed

@@ -1,5 +1,5 @@
-// Package podenvironment answers: what does a program in a Pod know about its Pod? It reads the service
-// account, the address and the DNS server of the Pod, also in a process that runs without a container.
+// Package podenvironment reads the service account, the address and the DNS server of the Pod, also
+// in a process that runs without a container.
 package podenvironment
 
 import (

@@ -1,5 +1,5 @@
-// Package reconnect answers: how does a client notice quickly that a server is available again? It
-// retries inside a request that did not reach the server.
+// Package reconnect retries requests that did not reach their server, so that clients notice quickly
+// that the server is available again.
 //
 // Clients with a watch wait longer after each failed attempt, so they can notice half a minute too
 // late that a server is available again. With this package the request itself waits and retries.

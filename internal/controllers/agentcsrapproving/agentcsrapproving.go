@@ -1,5 +1,5 @@
-// Package agentcsrapproving answers "may the requester become the agent of the cluster, and does
-// the agent have its rights?".
+// Package agentcsrapproving approves the certificate signing requests of agents, and grants the
+// agents their permissions.
 //
 // It approves certificate signing requests of agents if no other agent can have the same name. It
 // grants the rights to the agent before the approval. Invariants:

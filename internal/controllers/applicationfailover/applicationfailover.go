@@ -1,5 +1,5 @@
-// Package applicationfailover answers "has an application been unhealthy in a cluster for longer
-// than its policy tolerates?". If so, it evicts the application.
+// Package applicationfailover evicts an application from a cluster where it has been unhealthy
+// for longer than its policy tolerates.
 //
 // Invariants:
 //

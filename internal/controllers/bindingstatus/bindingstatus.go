@@ -1,6 +1,5 @@
-// Package bindingstatus answers "what is the status of a template in its clusters?". It collects
-// the statuses of the Works of a binding in the status of the binding, and aggregates them in the
-// status of the template.
+// Package bindingstatus collects the statuses of the Works of a binding in the status of the
+// binding, and aggregates them in the status of the template.
 //
 // The bindings of both scopes share the code. Invariants:
 //

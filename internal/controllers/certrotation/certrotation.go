@@ -1,5 +1,5 @@
-// Package certrotation answers "is the agent's certificate about to expire?". In the last part of
-// the lifetime of the certificate it requests a new certificate from the control plane.
+// Package certrotation renews an agent's certificate. In the last part of the lifetime of the
+// certificate it requests a new certificate from the control plane.
 //
 // The certificate is in a kubeconfig in a Secret of the member. The private key never leaves the
 // member. The Secret always contains a matching certificate and key, because it is written only

@@ -1,6 +1,5 @@
-// Package cluster answers "which objects does the control plane hold for a member cluster?". It
-// creates the execution namespace, sets the taints for the health of the cluster, and removes the
-// objects in order when the cluster is deleted.
+// Package cluster creates the execution namespace, sets the taints for the health of the cluster,
+// and removes the objects in order when the cluster is deleted.
 //
 // A cluster is removed in steps, and each step waits for the result of the previous one. Objects
 // are deleted in a member only if the member is reachable, and no step waits for a member that is

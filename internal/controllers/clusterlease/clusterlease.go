@@ -1,5 +1,4 @@
-// Package clusterlease answers "is the agent of a cluster running?". It renews the Lease that the
-// control plane watches.
+// Package clusterlease renews the Lease that the control plane watches.
 //
 // The renewals start with the first healthy probe of the cluster. They continue if the cluster
 // becomes unhealthy, because the agent still runs and reports the bad health in a condition. They

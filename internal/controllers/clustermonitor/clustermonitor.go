@@ -1,6 +1,5 @@
-// Package clustermonitor answers "which pull mode clusters have stopped reporting?". It reads the
-// Leases and conditions of pull mode clusters, and sets the Ready condition of a cluster without
-// heartbeats to Unknown.
+// Package clustermonitor reads the Leases and conditions of pull mode clusters, and sets the
+// Ready condition of a cluster without heartbeats to Unknown.
 //
 // It uses only the time at which this process observed a change, and never a time that a member
 // reports. A process that has just started, or that could not read the clusters for a while, gives

@@ -1,6 +1,5 @@
-// Package clusterstatus answers "is a member cluster healthy, and what does it provide?". It probes
-// the member and writes the health, version, APIs and resources of the member to the status of the
-// Cluster.
+// Package clusterstatus probes the member and writes the health, version, APIs and resources of the
+// member to the status of the Cluster.
 //
 // Every member has its own worker. If a value cannot be read, the status keeps the last known
 // value, and a condition reports the failure.

@@ -1,5 +1,5 @@
-// Package clustertaintpolicy answers "does each cluster have the taints that policies require for
-// its conditions?". It adds and removes taints of Clusters according to ClusterTaintPolicies.
+// Package clustertaintpolicy adds and removes taints of Clusters according to
+// ClusterTaintPolicies.
 //
 // When a policy is deleted or changed, the taints that it added are kept. A taint is removed only
 // if a condition of a policy requires the removal.

@@ -1,6 +1,6 @@
-// Package dependencies answers "do the dependencies of a template run in the same clusters as the
-// template?". If the policy sets propagateDeps, it attaches bindings to the binding of the
-// template: one binding for each ConfigMap, Secret or other object to which the template refers.
+// Package dependencies propagates the dependencies of a template to the clusters of the template.
+// If the policy sets propagateDeps, it attaches bindings to the binding of the template: one
+// binding for each ConfigMap, Secret or other object to which the template refers.
 //
 // The domain package dependency makes the decisions. This package reads objects, calls that
 // package, and writes the result. Invariants:

@@ -1,5 +1,4 @@
-// Package gracefuleviction answers "may the old copy of an evicted workload be deleted?". It
-// processes the graceful eviction tasks of bindings.
+// Package gracefuleviction processes the graceful eviction tasks of bindings.
 //
 // Invariants:
 //

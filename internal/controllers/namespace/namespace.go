@@ -1,5 +1,5 @@
-// Package namespace answers "does every member have the Namespaces of the control plane?". It
-// creates and updates a Work for each Namespace in each cluster. No policy is needed.
+// Package namespace creates and updates a Work for each Namespace in each cluster. No policy is
+// needed.
 //
 // Each pair of Namespace and cluster is a separate item of the queue, so that failed writes for one
 // cluster do not delay other clusters. This controller never deletes a Work, because the Namespace

@@ -1,6 +1,5 @@
-// Package tainteviction answers "must a workload be evicted from a cluster because of its taints?".
-// It removes a cluster from the targets of a binding if the binding does not tolerate a NoExecute
-// taint of the cluster, or no longer tolerates it.
+// Package tainteviction removes a cluster from the targets of a binding if the binding does not
+// tolerate a NoExecute taint of the cluster, or no longer tolerates it.
 //
 // Invariants:
 //

@@ -1,7 +1,6 @@
-// Package unifiedauth answers "may a user of the control plane access a member through the control
-// plane?". It keeps a ClusterRole and a ClusterRoleBinding in each member. These two objects allow
-// the proxy of the control plane to impersonate the users to whom a ClusterRoleBinding of the
-// control plane gives access to the cluster.
+// Package unifiedauth keeps a ClusterRole and a ClusterRoleBinding in each member. These two
+// objects allow the proxy of the control plane to impersonate the users to whom a
+// ClusterRoleBinding of the control plane gives access to the cluster.
 //
 // The ClusterRole and the ClusterRoleBinding are delivered to members in separate Works, which the
 // Cluster owns. This controller never deletes these Works, because they are deleted together with

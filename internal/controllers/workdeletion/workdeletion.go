@@ -1,5 +1,5 @@
-// Package workdeletion answers "may the agent of a pull mode cluster delete the objects of a Work
-// that is being deleted?".
+// Package workdeletion decides whether the agent of a pull mode cluster may delete the objects of
+// a Work that is being deleted.
 //
 // An agent can read the Works of its cluster, but not the objects that explain the deletion of a
 // Work. The control plane therefore decides, with the same facts and limits as for push mode

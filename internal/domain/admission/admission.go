@@ -1,5 +1,4 @@
-// Package admission answers: is this object valid, and which defaults are set before the object is
-// stored?
+// Package admission validates objects, and sets their defaults, before they are stored.
 //
 // Default sets defaults and Validate validates. Both read only the object, its stored state and the
 // fields of Options. The webhook server and the admission plugin in an API server call the same

@@ -1,5 +1,5 @@
-// Package agent answers: who is the agent of a cluster, what may the agent do in the control plane,
-// and which requests for its certificate are approved?
+// Package agent defines the identity of a cluster's agent, its permissions in the control plane,
+// and the requests for its certificate that are approved.
 //
 // The user name of an agent contains the name of its cluster: user system:karmada:agent:<cluster>
 // in group system:karmada:agents. The user name determines the rights of the agent, so no other

@@ -1,5 +1,5 @@
-// Package binding answers: what is the name of a ResourceBinding or ClusterResourceBinding, and
-// which clusters must have its template?
+// Package binding provides the name and the target clusters of a ResourceBinding or
+// ClusterResourceBinding, with the same code for both scopes.
 //
 // The same code handles bindings of both scopes: code that works on bindings takes an Object. The
 // two kinds differ in labels and annotations. The functions of this package return the labels and

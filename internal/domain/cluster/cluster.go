@@ -1,5 +1,5 @@
-// Package cluster answers: what does a Cluster look like once the control plane has accepted it,
-// and which Clusters does the control plane reject?
+// Package cluster sets the defaults of Clusters and validates them, and computes their health,
+// resources and API lists.
 //
 // Invariants:
 //   - Default and Canonicalize are idempotent: a second call does not change a Cluster, so a client

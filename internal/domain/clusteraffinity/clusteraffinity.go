@@ -1,6 +1,6 @@
-// Package clusteraffinity answers: which clusters do the cluster affinities of a placement select,
-// and under which keys does an index hold an affinity, so that the affinity can be found for a
-// cluster?
+// Package clusteraffinity selects the clusters that match the cluster affinities of a placement.
+// It also provides the index keys with which the affinities that may select a given cluster are
+// found.
 //
 // Every function is pure and modifies no argument.
 package clusteraffinity

@@ -1,5 +1,6 @@
-// Package combinedversion answers: at which resourceVersion of each cluster was a response of the
-// global proxy made, and where does the next page of a list begin?
+// Package combinedversion encodes the resource versions of several clusters in the
+// resourceVersion of one response of the global proxy, and the position at which the next page of
+// a list begins in its continue token.
 //
 // A combined version is the unpadded base64url encoding of a JSON object from cluster to
 // resourceVersion, with sorted keys and without spaces. Clients treat it as an opaque

@@ -1,5 +1,5 @@
-// Package conditions answers: what may a status condition contain, and when does writing it
-// make a difference?
+// Package conditions sets status conditions, limits their content, and reports whether a write
+// would change anything.
 //
 // Invariants:
 //   - every type and reason that this project writes is a row of Table;

@@ -1,5 +1,5 @@
-// Package dependency answers: which objects does a template depend on, and how must the bindings of
-// these dependencies change so that they follow the template to its clusters?
+// Package dependency determines the objects on which a template depends, and how the bindings of
+// these dependencies must change so that they reach the same clusters as the template.
 //
 // Terms: a dependent is the binding of a template that depends on other objects and sets
 // spec.propagateDeps. The binding of a dependency is attached: it lists its dependents with their

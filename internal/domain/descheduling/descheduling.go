@@ -1,5 +1,5 @@
-// Package descheduling answers: which replicas does a binding lose in clusters that cannot run
-// them, so that the scheduler can place them in other clusters?
+// Package descheduling decides which replicas a binding loses in clusters that cannot run them,
+// so that the scheduler can place them in other clusters.
 //
 // Candidates returns the target clusters with fewer ready replicas than assigned replicas. The
 // caller asks the estimators of these clusters for the replicas that are unschedulable for a long

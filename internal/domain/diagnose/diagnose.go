@@ -1,4 +1,4 @@
-// Package diagnose answers: why is a template (not) in a cluster as its user wants?
+// Package diagnose explains why a template is, or is not, in a cluster as its user wants.
 //
 // Trace checks one chain: template, policy, binding, schedule, override, Work,
 // member, status. Each check

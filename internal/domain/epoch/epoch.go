@@ -1,5 +1,5 @@
-// Package epoch answers: is the storage of the control plane still the storage that this process
-// read before, and may objects be deleted in members?
+// Package epoch decides whether the storage of the control plane is still the storage that this
+// process read before, and whether objects may be deleted in members.
 //
 // Restoring a backup resets the storage to an earlier state. Running processes then hold state that
 // no longer exists, and the control plane applies an old desired state to members. An epoch is the

@@ -1,5 +1,5 @@
-// Package failover answers: is a workload evicted from a cluster, and when may its old copy be
-// deleted?
+// Package failover decides whether a workload is evicted from a cluster, and when its old copy
+// may be deleted.
 //
 // ClusterEviction and ApplicationEviction return the reason for an eviction, Evict writes the
 // eviction into a binding, and DecideEvictions decides for each eviction in progress whether the

@@ -1,5 +1,4 @@
-// Package fieldselection answers: which fields may a field selector of a list or watch use, and
-// which values do they have in an object?
+// Package fieldselection evaluates the field selectors of lists and watches.
 //
 // An API server computes the fields of its kinds in code, or reads them from the selectable fields
 // of a CustomResourceDefinition. The global proxy answers from a cache of objects of any kind, so

@@ -1,4 +1,4 @@
-// Package guard answers: may the objects of a deleted Work be deleted in the member?
+// Package guard decides whether the objects of a deleted Work may be deleted in the member.
 //
 // A deleted Work does not contain the reason for its deletion. The control plane collects the
 // explanations: a user deleted the template or changed the placement or the replicas, healthy copies

@@ -1,7 +1,7 @@
-// Package impersonation answers: which users may the control plane impersonate in a member cluster?
-// The control plane forwards requests to a member with the token of the impersonator and the name
-// of the user. The member accepts such requests only for users that a ClusterRole of the member
-// lists. This package creates that ClusterRole.
+// Package impersonation determines which users the control plane may impersonate in a member
+// cluster. The control plane forwards requests to a member with the token of the impersonator and
+// the name of the user. The member accepts such requests only for users that a ClusterRole of the
+// member lists. This package creates that ClusterRole.
 //
 // Invariants:
 //   - The ClusterRole of a cluster contains only users who can access the cluster by a

@@ -1,5 +1,5 @@
-// Package nodecapacity answers: how many more replicas, or sets of components, fit onto the nodes
-// and into the quotas of one cluster, and how many replicas of a workload cannot be scheduled?
+// Package nodecapacity computes how many more replicas, or sets of components, fit onto the nodes
+// and into the quotas of one cluster, and how many replicas of a workload cannot be scheduled.
 //
 // Unlike package capacity, which knows only the sums over all nodes, this package considers each
 // node with its labels and taints, as kube-scheduler does.

@@ -1,4 +1,4 @@
-// Package override answers: how does a manifest differ in one cluster?
+// Package override changes a manifest for one cluster according to override policies.
 //
 // ClusterOverridePolicies are applied first, then the OverridePolicies in the namespace of the
 // template. The policies of each kind are sorted by specificity and then by name. The more specific

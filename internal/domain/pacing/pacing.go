@@ -1,4 +1,4 @@
-// Package pacing answers: when is a changed status written?
+// Package pacing decides when a changed status is written.
 //
 // A status passes three stages on its way from a member to the template: changes in the member are
 // collected, the status of the Work is written, and the status of the binding and of the template

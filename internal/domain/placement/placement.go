@@ -1,5 +1,5 @@
-// Package placement answers: in which clusters does a template run, with how many replicas in each,
-// and does it have to be scheduled again?
+// Package placement decides in which clusters a template runs, with how many replicas in each, and
+// whether it must be scheduled again.
 //
 // Decide returns whether a binding has to be scheduled. Schedule runs four steps: filter (which
 // clusters are feasible), score (which clusters are preferred), select (which clusters satisfy the

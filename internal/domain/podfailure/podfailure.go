@@ -1,4 +1,4 @@
-// Package podfailure answers: why do the Pods of a workload not run?
+// Package podfailure explains why the Pods of a workload do not run.
 //
 // The status of a workload counts its Pods, but does not contain the reason for missing Pods.
 // Invariants: the result is the same for the same Pods in any order and has a limited size. It

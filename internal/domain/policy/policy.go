@@ -1,5 +1,5 @@
-// Package policy answers: which propagation policy claims a template, and how does the claim change
-// the binding of the template?
+// Package policy decides which propagation policy claims a template, and how the claim changes the
+// binding of the template.
 //
 // A template is any object that a user stores in the control plane. A policy selects templates. The
 // chosen policy claims the template with labels and annotations that identify the policy. A binding

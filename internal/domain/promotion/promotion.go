@@ -1,5 +1,5 @@
-// Package promotion answers: which template and which policy does the control plane need to manage
-// an existing object of a member? The policy keeps the object in its cluster.
+// Package promotion creates the template and the policy with which the control plane manages an
+// existing object of a member. The policy keeps the object in its cluster.
 //
 // Invariants:
 //   - The template contains only the fields that a user would write, and no fields that the member

@@ -1,4 +1,4 @@
-// Package registries answers: which objects do the ResourceRegistries select, and in which clusters?
+// Package registries determines which objects the ResourceRegistries select, and in which clusters.
 //
 // Every function is pure and modifies no argument.
 //

@@ -1,4 +1,4 @@
-// Package searchquery answers: which objects does a search query select?
+// Package searchquery parses search queries and evaluates them on objects.
 //
 // A query is a list of terms. Terms are joined by AND; OR, NOT (or a leading "-") and parentheses
 // are allowed. A term is text (`nginx`, `"quoted phrase"`, `ngin*`), which matches whole words of

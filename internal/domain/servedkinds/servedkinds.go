@@ -1,5 +1,5 @@
-// Package servedkinds answers, from the results of discovery: does an API server serve a kind, and
-// must the watch of the kind run?
+// Package servedkinds determines from the results of discovery whether an API server serves a
+// kind, and whether the watch of the kind must run.
 //
 // A kind is absent only if a successful response proves it. A failed, empty or partial response
 // proves nothing about the kind, so the watch of the kind stays unchanged.

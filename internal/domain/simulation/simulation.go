@@ -1,5 +1,5 @@
-// Package simulation answers: to which clusters would objects go, and which copies would leave their
-// clusters, if clusters, policies or templates were different?
+// Package simulation computes to which clusters objects would go, and which copies would leave their
+// clusters, if clusters, policies or templates were different.
 //
 // Run applies hypothetical changes to the state of a control plane and makes the decisions that the
 // detector, the taint manager, the scheduler and the dependencies controller would make, with the

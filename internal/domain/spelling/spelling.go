@@ -1,4 +1,4 @@
-// Package spelling answers: which known name did the user probably mean?
+// Package spelling suggests the known name that a user probably meant.
 //
 // Invariants: the result depends only on the names, not on their order. For a name that differs too
 // much from all known names, there is no result.

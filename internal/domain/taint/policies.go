@@ -1,5 +1,4 @@
-// Package taint answers: which taints does a cluster have after all ClusterTaintPolicies are
-// applied?
+// Package taint computes the taints of a cluster after all ClusterTaintPolicies are applied.
 //
 // Invariants:
 //   - The result does not depend on the order in which policies are passed.

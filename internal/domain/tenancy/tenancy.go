@@ -1,5 +1,5 @@
-// Package tenancy answers: may the author of a policy or binding refer to an object and propagate
-// the object, and if not, why not?
+// Package tenancy decides whether the author of a policy or binding may refer to an object and
+// propagate it, and explains a rejection.
 //
 // A namespaced policy or binding acts with the rights of its author, who has rights only in that
 // namespace. The components act with the rights of an administrator of every cluster, so they must

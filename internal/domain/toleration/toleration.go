@@ -1,5 +1,5 @@
-// Package toleration answers: may a workload be scheduled to a tainted cluster, and how long may
-// the workload stay in that cluster?
+// Package toleration decides whether a workload may be scheduled to a tainted cluster, and how
+// long it may stay there.
 //
 // Invariants: every function is pure; a toleration of a taint without a time never ends; a longer
 // toleration never leads to an earlier deadline.

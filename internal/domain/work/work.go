@@ -1,5 +1,5 @@
-// Package work answers: which Work does a cluster get for a template, how is a manifest written to
-// the member, and how are the statuses of the members aggregated?
+// Package work renders the Work that a cluster gets for a template, merges manifests with member
+// objects, and aggregates the statuses of the members.
 //
 // To deliver a template, Render returns the Work of one target of a binding, and Merge brings a
 // stored Work to that state. In the member, DesiredObject merges a manifest with the member object,

@@ -1,5 +1,4 @@
-// Package lookup answers: which bindings and Works belong together, and to which cluster, policy or
-// template? It contains the table of all cache indexes, and the functions that read them. With
+// Package lookup contains the table of all cache indexes, and the functions that read them. With
 // these indexes the cost of a pass depends on the number of objects that it looks for, not on the
 // number of all objects.
 //

@@ -1,5 +1,5 @@
-// Package patch answers: what is the smallest write that brings a stored object to its desired
-// state? It writes nothing if nothing differs, else one merge patch.
+// Package patch brings a stored object to its desired state with the smallest write: nothing if the
+// states do not differ, otherwise one merge patch.
 //
 // A patch contains the resourceVersion from which it was computed, because a merge patch replaces
 // whole lists. A writer that read an older list therefore gets a conflict and cannot undo the entry

@@ -1,4 +1,4 @@
-// Package agent answers "which flags does karmada-agent have, and how does it run?".
+// Package agent defines the flags of karmada-agent and runs it.
 //
 // An agent connects to two API servers: the API server of its cluster, where it has all rights,
 // and the API server of the control plane, where it may read its own Cluster and its own Works. It

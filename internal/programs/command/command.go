@@ -1,5 +1,5 @@
-// Package command answers "how does a program of Karmada start and end?": the flags that all
-// programs have, the validation before a program runs, and the exit code of a program.
+// Package command starts and ends the programs of Karmada: the flags that all programs have, the
+// validation before a program runs, and the exit code of a program.
 //
 // The exit code is 2 for usage errors and 1 for all other errors. The packages that a program
 // calls return their errors. Only this package prints an error and exits the process.

@@ -1,5 +1,5 @@
-// Package components answers "which components does Karmada have?". Its table is the only list of
-// components: `karmada up`, the programs of cmd, and the tests read this table.
+// Package components contains the table of all components. It is the only list of components:
+// `karmada up`, the programs of cmd, and the tests read it.
 package components
 
 import (

@@ -1,5 +1,4 @@
-// Package controllermanager answers "which controllers does karmada-controller-manager run, and
-// which flags does it have?".
+// Package controllermanager defines the controllers and flags of karmada-controller-manager.
 //
 // The options of one controller are in its row of the table. Options that several controllers
 // share are in groups. Flags set both kinds of options, which are passed to the controllers

@@ -1,5 +1,5 @@
-// Package controllers answers "which controllers does a process run, and which options do several
-// of them share?". The controller manager and the agent each have a table of controllers.
+// Package controllers runs the controllers of a table, and defines the options that several of
+// them share. The controller manager and the agent each have a table of controllers.
 //
 // The package of a controller defines the options of the controller. The row of the controller
 // sets only those options that several controllers of the process share.

@@ -1,5 +1,5 @@
-// Package estimator answers "how does the estimator of a member run?": the program
-// karmada-scheduler-estimator serves the free capacity of one member to the scheduler.
+// Package estimator runs a member's estimator: the program karmada-scheduler-estimator serves
+// the free capacity of one member to the scheduler.
 //
 // The program reads the API server of the member, and never the control plane. Replicas need no
 // leader election, because they write nothing.

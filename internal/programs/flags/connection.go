@@ -1,4 +1,4 @@
-// Package flags answers "which flags do several programs share?": the connection to the control
+// Package flags defines the flags that several programs share: the connection to the control
 // plane, leader election, the addresses of health and metrics, and the backoff of retries. Each
 // group of flags is a struct with the defaults, the flags and the validation of this group.
 package flags

@@ -1,6 +1,6 @@
-// Package gates answers "which features are enabled in this process?". It contains one table of
-// the feature gates that every program knows, and a set of values for each program. There is no
-// global set, so several programs can run in one process with different gates.
+// Package gates contains one table of the feature gates that every program knows, and a set of
+// values for each program. There is no global set, so several programs can run in one process
+// with different gates.
 package gates
 
 import (

@@ -1,5 +1,5 @@
-// Package webhook answers "how does admission run outside an API server?": the program
-// karmada-webhook validates, defaults and converts objects of Karmada over HTTPS.
+// Package webhook runs admission outside an API server: the program karmada-webhook validates,
+// defaults and converts objects of Karmada over HTTPS.
 //
 // Replicas need no leader election, because they are stateless. A new serving certificate is
 // loaded without a restart.

@@ -1,7 +1,7 @@
-// Package bootstraptoken answers: how does a new cluster prove that it may register, and how does
-// it verify the control plane? The cluster presents a short-lived token that an administrator
-// created for it. It verifies the control plane by the hash of its certificate authority. The
-// administrator gets this hash together with the token.
+// Package bootstraptoken creates and verifies the tokens with which new clusters register. The
+// cluster presents a short-lived token that an administrator created for it. It verifies the
+// control plane by the hash of its certificate authority. The administrator gets this hash
+// together with the token.
 //
 // A token is a Secret of type bootstrap.kubernetes.io/token in kube-system. Other tools use the
 // same type, so this package also lists their tokens, and they list the tokens of this package.

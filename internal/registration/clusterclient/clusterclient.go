@@ -1,5 +1,5 @@
-// Package clusterclient answers: which objects does one of the two clusters of a registration (the
-// control plane and the member) hold, and which of these objects did this run create?
+// Package clusterclient reads and creates objects in one of the two clusters of a registration
+// (the control plane and the member), and records which objects this run created.
 //
 // Invariants: an object that existed before this run is reused or rejected, and a rollback does
 // not delete it. An object that is still used is not deleted, for example a namespace that

@@ -1,4 +1,4 @@
-// Package enroll answers: how does an agent create and update its own Cluster?
+// Package enroll creates and updates an agent's own Cluster.
 package enroll
 
 import (

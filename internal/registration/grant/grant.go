@@ -1,5 +1,4 @@
-// Package grant answers: which accounts and roles does the control plane get in a member, and how
-// are they removed?
+// Package grant creates and removes the accounts and roles of the control plane in a member.
 //
 // The control plane gets two service accounts: one for its own requests, and one to impersonate
 // the callers of the cluster proxy. The control plane stores the tokens of both accounts in

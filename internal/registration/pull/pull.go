@@ -1,5 +1,5 @@
-// Package pull answers: how does a cluster register in pull mode, with an agent that connects to
-// the control plane, and how does it unregister?
+// Package pull registers clusters in pull mode, with an agent that connects to the control
+// plane, and unregisters them.
 //
 // A registration starts with a bootstrap token. The token is used to verify the control plane and
 // to request the certificate of the agent. Unregistering deletes the propagated objects first and

@@ -1,4 +1,4 @@
-// Package push answers: how does a cluster join in push mode, and how does it unjoin?
+// Package push joins clusters in push mode and unjoins them.
 //
 // Join creates two service accounts for the control plane in the member: one for its own requests,
 // and one to impersonate the callers of the cluster proxy. Join stores the tokens of these

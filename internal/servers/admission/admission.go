@@ -1,4 +1,4 @@
-// Package admission answers: may an object be stored, and with which defaults?
+// Package admission admits objects to the storage, with their defaults.
 //
 // The rules are in domain/admission. This package applies the rules in three ways, from one table
 // of kinds: Plugin runs inside an API server of the same process, Webhook serves AdmissionReviews

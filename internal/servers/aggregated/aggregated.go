@@ -1,6 +1,5 @@
-// Package aggregated answers: how is cluster.karmada.io/v1alpha1 served? It is the API server of
-// Clusters behind the aggregation layer of the Karmada API server. It has its own storage in etcd,
-// and contains the proxy to member clusters.
+// Package aggregated is the API server of Clusters behind the aggregation layer of the Karmada API
+// server. It has its own storage in etcd, and contains the proxy to member clusters.
 //
 // A server can share a process with another API server, as package extensionserver describes. The
 // only shared state is the feature gate of the API server library, which changes only for gates

@@ -1,4 +1,4 @@
-// Package estimator answers: how are requests for the free capacity of one member cluster served?
+// Package estimator serves requests for a member's free capacity.
 //
 // The server watches nodes, Pods, ReplicaSets and, if quotas count, ResourceQuotas of the member.
 // It reduces each object to a few values as soon as it is decoded. internal/domain/nodecapacity

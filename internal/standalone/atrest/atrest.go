@@ -1,6 +1,6 @@
-// Package atrest answers: with which key are the Secrets of this etcd encrypted, and may an API
-// server start with that key? Works are encrypted as well, because the manifests in a Work can be
-// copies of Secrets.
+// Package atrest manages the key with which the Secrets in etcd are encrypted, and decides
+// whether an API server may start with that key. Works are encrypted as well, because the
+// manifests in a Work can be copies of Secrets.
 //
 // Invariants:
 //   - A key is generated only while etcd holds no encrypted value. The values in etcd are

@@ -1,6 +1,5 @@
-// Package backup answers: what does a backup file contain, and can this program read it? A
-// backup is an archive with a manifest, a snapshot of etcd, and the files that are needed to
-// use the snapshot.
+// Package backup writes and reads backup files. A backup is an archive with a manifest, a
+// snapshot of etcd, and the files that are needed to use the snapshot.
 //
 // Invariants: a backup file exists complete under its name, or does not exist. No file of an
 // archive is used before the whole archive was verified. Only the owner can read a backup,

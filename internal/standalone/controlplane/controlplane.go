@@ -1,7 +1,6 @@
-// Package controlplane answers: what are the parts of a Karmada control plane, and in which
-// order do they start? The parts are an API server with Karmada's admission plugin, the API
-// server of the Cluster API, the Kubernetes controllers that Karmada needs, and the
-// components of Karmada. All of them run in one process.
+// Package controlplane starts the parts of a Karmada control plane in order. The parts are an
+// API server with Karmada's admission plugin, the API server of the Cluster API, the Kubernetes
+// controllers that Karmada needs, and the components of Karmada. All of them run in one process.
 package controlplane
 
 import (

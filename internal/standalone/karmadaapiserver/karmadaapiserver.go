@@ -1,7 +1,6 @@
-// Package karmadaapiserver answers: what is the program karmada-apiserver? It is kube-apiserver with
-// flags that run the admission and the Cluster API of Karmada in its process. Then no Pod of
-// karmada-webhook or karmada-aggregated-apiserver is needed, and no admission request can fail
-// because such a Pod is down.
+// Package karmadaapiserver is kube-apiserver with flags that run the admission and the Cluster API
+// of Karmada in its process. Then no Pod of karmada-webhook or karmada-aggregated-apiserver is
+// needed, and no admission request can fail because such a Pod is down.
 //
 // Without these flags the program is kube-apiserver. Replicas need no agreement: each replica
 // applies the same rules, and stores all state in the same etcd. Replicas with and without the

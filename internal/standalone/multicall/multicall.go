@@ -1,5 +1,5 @@
-// Package multicall answers: which program is the binary `karmada` when it is called by another
-// name? One image then contains one binary, and a link to it for each program.
+// Package multicall selects the program that the binary `karmada` runs by the name with which it
+// is called. So one image contains one binary, and a link to it for each program.
 //
 // A program that is called by its name has the flags, the help and the exit codes of the program
 // that is built alone. Only the options of the called program are created.

@@ -1,7 +1,6 @@
-// Package processnode answers: how does a Pod run on a machine without containers? It is a small
-// kubelet whose containers are child processes. It serves simulated clusters, so that programs of
-// Karmada run there in the same way as in other clusters: an agent, or a complete control plane with
-// its etcd and its API server.
+// Package processnode is a small kubelet whose containers are child processes. It serves simulated
+// clusters, so that programs of Karmada run there in the same way as in other clusters: an agent, or
+// a complete control plane with its etcd and its API server.
 //
 // Invariants:
 //

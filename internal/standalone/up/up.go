@@ -1,5 +1,4 @@
-// Package up answers: how does a user try Karmada on one machine, with one command and nothing
-// installed? It implements `karmada up`, `down`, `status` and the simulated member clusters.
+// Package up implements `karmada up`, `down`, `status` and the simulated member clusters.
 //
 // One process runs the control plane. Each member cluster is a child process of the same program.
 // A child ends when its parent ends, even if the parent is killed. All data is in one data

@@ -1,4 +1,4 @@
-// Package podmember answers: how can one process be the API servers of many members with many Pods?
+// Package podmember simulates the API servers of many members with many Pods in one process.
 //
 // A Member generates each Pod when a request needs it, and keeps in memory only the versions of the Pods
 // that were changed. It serves discovery, lists in pages, watches with history and bookmarks, and

@@ -1,5 +1,5 @@
-// Package remote answers: how much more of a workload fits into clusters, and how many of its Pods
-// cannot be scheduled there, according to the accurate estimators of these clusters?
+// Package remote asks accurate estimators how much more of a workload fits into their clusters,
+// and how many of its Pods cannot be scheduled there.
 //
 // An accurate estimator is a gRPC server for one cluster. A Pool has one connection for each
 // cluster.

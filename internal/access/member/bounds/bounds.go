@@ -1,5 +1,5 @@
-// Package bounds answers "how much of the control plane's memory and time can one member use?": it
-// limits the data from a member cluster before the data uses memory or time.
+// Package bounds limits the memory and time of the control plane that one member can use. It
+// limits the data from the member before the data uses memory or time.
 //
 // Invariants:
 //   - Every limit is a field of Limits with a unit, and has a default in DefaultLimits.

@@ -1,5 +1,5 @@
-// Package thirdparty answers: which kinds of other projects does Karmada understand without any
-// configuration?
+// Package thirdparty contains the customizations for kinds of other projects that Karmada
+// interprets without any configuration.
 //
 // Each file in the folder kinds is a ResourceInterpreterCustomization, as a user would write it. To
 // ship another kind, add one file there, and one file with test objects to testdata. The scripts may

@@ -1,4 +1,4 @@
-// Package registry answers: how are Clusters stored in etcd, and what may a request change?
+// Package registry stores Clusters in etcd, and limits what a request may change.
 //
 // Invariants:
 //   - A write to the main resource never changes the status. A write to the status

@@ -1,4 +1,4 @@
-// Package objectcache answers: which objects do the members have?
+// Package objectcache caches the objects of the members.
 //
 // One Cache serves all parts of karmada-search. It has one watch for each kind of each cluster, and
 // keeps the objects compressed. Readers take a Snapshot of a kind and follow the log of its changes.

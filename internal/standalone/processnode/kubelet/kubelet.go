@@ -1,5 +1,4 @@
-// Package kubelet answers: how does a node answer the requests of the API server about its Pods?
-// It serves the kubelet paths for logs, exec, attach and port-forward of kubectl.
+// Package kubelet serves the kubelet paths for logs, exec, attach and port-forward of kubectl.
 //
 // The caller of Handler must accept only connections of the API server, because exec runs
 // commands. The package has no list of Pods: Node.FindPod finds the Pod of a request. If the Pod

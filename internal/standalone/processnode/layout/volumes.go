@@ -1,6 +1,6 @@
-// Package layout answers: how does a program without a container file system find the volumes,
-// variables and arguments of its Pod? Volumes become directories of the machine. Paths in
-// variables and arguments are rewritten to these directories.
+// Package layout maps the volumes, variables and arguments of a Pod for a program without a
+// container file system. Volumes become directories of the machine. Paths in variables and
+// arguments are rewritten to these directories.
 //
 // Invariants: all files of a volume change at once, and only when their source changed. If a
 // feature is not available, the package returns an error that wraps ErrUnsupported. The package

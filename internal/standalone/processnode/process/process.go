@@ -1,6 +1,6 @@
-// Package process answers: how does a child process run that must not outlive this process or
-// reach other files, and how did it end? Every child has its own process group. The kernel kills
-// each child when this process ends, and confines each child to given files.
+// Package process runs child processes that neither outlive this process nor reach other files,
+// and reports how they ended. Every child has its own process group. The kernel kills each child
+// when this process ends, and confines each child to given files.
 package process
 
 import (

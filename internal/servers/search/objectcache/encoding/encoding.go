@@ -1,4 +1,4 @@
-// Package encoding answers: how is the JSON of many similar objects stored in little memory?
+// Package encoding compresses the JSON of many similar objects.
 //
 // One Codec serves the objects of one kind. It compresses with zstd and with a dictionary that it
 // builds from some of the first objects of the kind, because most fields of an object repeat in other
