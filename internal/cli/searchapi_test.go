@@ -13,7 +13,7 @@ const (
 )
 
 // serveSearch answers the paths of karmada-search. It is installed if the file karmada/search
-// exists, and does not answer if the file karmada/search-down exists. Queries are recorded in the
+// exists, and does not respond if the file karmada/search-down exists. Queries are recorded in the
 // file requests.
 func (f *fakeAPI) serveSearch(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()

@@ -60,7 +60,7 @@ func NewServer(api API, config *genericapiserver.RecommendedConfig) (*Server, er
 // Address returns the address of the listener.
 func (s *Server) Address() net.Addr { return s.address }
 
-// Loopback returns a client configuration with all rights for clients in this process. It works
+// Loopback returns a client configuration with all permissions for clients in this process. It works
 // while Run is active.
 func (s *Server) Loopback() *clientrest.Config {
 	return clientrest.CopyConfig(s.Generic.LoopbackClientConfig)

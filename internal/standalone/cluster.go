@@ -215,7 +215,7 @@ func (c *Cluster) Kubeconfig() string { return filepath.Join(c.options.Dir, "adm
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // InProcessConfig returns the configuration of clients that run in this process. The clients have
-// all rights and no rate limit, and call the API server without a network connection.
+// all permissions and no rate limit, and call the API server without a network connection.
 func (c *Cluster) InProcessConfig() *rest.Config { return rest.CopyConfig(c.inProcessConfig) }
 
 // EtcdFlags returns the flags with which additional API servers store their objects in the cluster's

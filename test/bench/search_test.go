@@ -113,7 +113,7 @@ func TestChangeNumber(t *testing.T) {
 	}
 }
 
-// startSearchServer returns a client of a server that answers with one handler.
+// startSearchServer returns a client of a server that responds with one handler.
 func startSearchServer(t *testing.T, handler http.HandlerFunc) *searchClient {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)

@@ -44,7 +44,7 @@ import (
 // sleeps between two tries would take 30 seconds and so exceed this bound.
 const maxDeliveryTime = 20 * time.Second
 
-// pullCluster is a member in pull mode with its own API server. Its agent has only the rights
+// pullCluster is a member in pull mode with its own API server. Its agent has only the permissions
 // of agents in the control plane.
 type pullCluster struct {
 	env    *testenv.Env
@@ -80,7 +80,7 @@ func startPullMember(t *testing.T, env *testenv.Env, name string) *pullCluster {
 	return p
 }
 
-// grantAgentRBAC creates the RBAC objects of the agent in the control plane, and no other rights.
+// grantAgentRBAC creates the RBAC objects of the agent in the control plane, and no other permissions.
 func (p *pullCluster) grantAgentRBAC(t *testing.T) {
 	t.Helper()
 	executionNamespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(p.name)}}

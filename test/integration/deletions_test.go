@@ -40,7 +40,7 @@ func awaitWorksRecreated(t *testing.T, env *testenv.Env, oldWorks []*workv1alpha
 // TestDeletedWorksOfPullClusterKeepMemberObjects deletes all Works of a pull cluster, then their
 // namespace. The member objects must keep their UIDs.
 func TestDeletedWorksOfPullClusterKeepMemberObjects(t *testing.T) {
-	// Not shared: the deletion of the execution namespace removes the rights of the agent. If
+	// Not shared: the deletion of the execution namespace removes the permissions of the agent. If
 	// another test deleted its namespace meanwhile, the agent could not end the deletion of the
 	// Work of that namespace, and this Work would block the deletion of the execution namespace.
 	env := alone(t)

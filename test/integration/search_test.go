@@ -204,7 +204,7 @@ func testProxyWrites(t *testing.T, env *testenv.Env, proxied *kubernetes.Clients
 	}
 }
 
-// testStranger reads as a user without rights.
+// testStranger reads as a user without permissions.
 func testStranger(t *testing.T, env *testenv.Env, server, namespace string) {
 	t.Helper()
 	stranger := newClientset(t, withHost(newCertificateConfig(t, env, "sam"), server))

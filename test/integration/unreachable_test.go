@@ -89,7 +89,7 @@ func TestDeletedClusterReleasesItsObjects(t *testing.T) {
 	awaitInMember(t, env, member1, template, exists)
 }
 
-// A member that accepts requests and does not answer occupies only its own workers. It gets
+// A member that accepts requests and does not respond occupies only its own workers. It gets
 // pending objects as soon as it answers.
 func TestHangingMemberDelaysNoOtherMember(t *testing.T) {
 	env := joining(t)

@@ -204,7 +204,7 @@ func (c *Clusters) getFromEntry(ctx context.Context, e *memberEntry, cluster *cl
 	secret, err := c.secretOrEmpty(ctx, cluster)
 	if err != nil {
 		if e.member != nil && c.hasSameSource(e, cluster) {
-			// If the control plane does not answer or the Secret does not exist, an open member
+			// If the control plane does not respond or the Secret does not exist, an open member
 			// stays in use. Only a missing Secret is reported.
 			e.credentials.isSecretMissing.Store(apierrors.IsNotFound(err))
 			c.options.Metrics.countReused()

@@ -34,7 +34,7 @@ func (h *healthTracker) setHealthy() {
 	}
 }
 
-// setUnhealthy records that the member does not answer, or reports that it is unhealthy.
+// setUnhealthy records that the member does not respond, or reports that it is unhealthy.
 func (h *healthTracker) setUnhealthy() {
 	if h.swapState(unhealthy) != unhealthy {
 		h.onUnhealthy(h.member)

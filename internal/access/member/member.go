@@ -1,7 +1,7 @@
 // Package member provides credentials, a client, caches of the objects that Karmada manages in
 // the member, and health probes.
 //
-// This package makes no decisions. A request to a member that does not answer ends with its
+// This package makes no decisions. A request to a member that does not respond ends with its
 // timeout, and never blocks requests to other members. Caches hold only objects with the managed
 // label, so their size depends on the number of delivered objects and not on the number of all
 // objects.
@@ -87,7 +87,7 @@ type Member struct {
 	bounds *bounds.MemberBounds
 }
 
-// openMember creates the clients of a member. It works for a member that does not answer, because
+// openMember creates the clients of a member. It works for a member that does not respond, because
 // it sends no request.
 func openMember(
 	ctx context.Context, name string, config *rest.Config, verifier *identityVerifier, health *healthTracker, creds *credentials, managed *managedWatches,

@@ -32,7 +32,7 @@ type Health struct {
 }
 
 // Probe reads the health of the member's API server from /readyz, or from /healthz if the server
-// has no /readyz. The server is reachable if it sends any answer, and healthy if it answers with
+// has no /readyz. The server is reachable if it sends any answer, and healthy if it responds with
 // status 200.
 func (m *Member) Probe(ctx context.Context) Health {
 	health := m.readHealth(ctx)

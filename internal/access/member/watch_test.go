@@ -32,7 +32,7 @@ type crdServer struct {
 	mu        sync.Mutex
 	isRemoved bool
 	// isUnavailable is true if the list of groups contains the group version, but the server of the
-	// group version does not answer.
+	// group version does not respond.
 	isUnavailable bool
 	// watches is closed to end the watches.
 	watches chan struct{}

@@ -2,15 +2,15 @@
 // agents their permissions.
 //
 // It approves certificate signing requests of agents if no other agent can have the same name. It
-// grants the rights to the agent before the approval. Invariants:
+// grants the permissions to the agent before the approval. Invariants:
 //
 //   - One worker makes all decisions, with data from the API server and not from caches. It records
 //     each decision in the ClusterRole of the agent before a certificate is issued, so that two
 //     holders of tokens cannot become the same agent.
 //   - If another client created a role, the controller adds at most annotations to it, and roles of
 //     its own with which the agent can delete objects.
-//   - The rights of an agent end when its Cluster is deleted, or when the agent deletes its
-//     ClusterRole. If the rights get lost in another way, the controller restores them from the
+//   - The permissions of an agent end when its Cluster is deleted, or when the agent deletes its
+//     ClusterRole. If the permissions get lost in another way, the controller restores them from the
 //     record in the execution namespace, but only for the Cluster with the same UID and only while
 //     that Cluster has an agent.
 //   - The controller deletes an execution namespace only if it was created for a registration and
@@ -71,7 +71,7 @@ func DefaultOptions() Options {
 	return Options{Backoff: loop.DefaultBackoff()}
 }
 
-// item identifies what a pass processes: a certificate signing request, or the rights of the
+// item identifies what a pass processes: a certificate signing request, or the permissions of the
 // agent of a cluster.
 type item struct {
 	request, cluster string
@@ -170,7 +170,7 @@ func requeueSoon(wait bool, err error) (time.Duration, error) {
 	return deletionWaitDelay, nil
 }
 
-// ensureRights restores the rights of the agent of a Cluster. If no Cluster has the name, it cleans
+// ensureRights restores the permissions of the agent of a Cluster. If no Cluster has the name, it cleans
 // up after a registration that was not completed.
 func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, err error) {
 	cluster := &clusterv1alpha1.Cluster{}
@@ -197,9 +197,9 @@ func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, 
 	return r.grantRights(ctx, *record)
 }
 
-// withdrawRights is called for a Cluster without an agent. It removes the rights of an agent that
+// withdrawRights is called for a Cluster without an agent. It removes the permissions of an agent that
 // registered the name before this Cluster was joined under that name, because that agent could read
-// the credentials of the Cluster. An agent that belonged to this Cluster earlier keeps its rights
+// the credentials of the Cluster. An agent that belonged to this Cluster earlier keeps its permissions
 // until a user deletes them.
 func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}

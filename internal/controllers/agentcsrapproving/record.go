@@ -19,7 +19,7 @@ import (
 // or, if the ClusterRole does not exist, from the copy in the execution namespace. The copy is
 // needed because the garbage collector may delete all other objects of the agent together with the
 // ClusterRole at any time. readRecord returns nil if another client manages the roles, or if the
-// rights belonged to an earlier Cluster of the same name.
+// permissions belonged to an earlier Cluster of the same name.
 func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*agentRecord, error) {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
@@ -86,7 +86,7 @@ func (r *reconciler) storeRecord(ctx context.Context, role *rbacv1.ClusterRole, 
 	}, record.scope))
 }
 
-// deleteRecord removes the record from the execution namespace, so that deleted rights are not
+// deleteRecord removes the record from the execution namespace, so that deleted permissions are not
 // restored.
 func (r *reconciler) deleteRecord(ctx context.Context, cluster string) error {
 	return r.annotateNamespace(ctx, cluster, nil)

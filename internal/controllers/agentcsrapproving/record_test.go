@@ -25,7 +25,7 @@ func newPullCluster() *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "cluster"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 }
 
-// newRegistration returns a control plane in which the cluster east has an agent with all rights.
+// newRegistration returns a control plane in which the cluster east has an agent with all permissions.
 func newRegistration(t *testing.T) (client.WithWatch, *reconciler) {
 	t.Helper()
 	role := newManagedRole()

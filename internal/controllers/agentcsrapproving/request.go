@@ -36,7 +36,7 @@ func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 }
 
 // isManuallyApproved reports whether a request was approved by a user and not by this controller.
-// For a request that this controller approved, the rights were granted before the approval.
+// For a request that this controller approved, the permissions were granted before the approval.
 func isManuallyApproved(approved *certificatesv1.CertificateSigningRequestCondition) bool {
 	return approved.Reason != clusterv1alpha1.AgentReasonAutoApproved
 }
@@ -241,7 +241,7 @@ func convertExtra(extra map[string]certificatesv1.ExtraValue) map[string]authori
 	return converted
 }
 
-// grantManuallyApproved grants the rights of an agent whose certificate was approved manually.
+// grantManuallyApproved grants the permissions of an agent whose certificate was approved manually.
 func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.RequestFacts) (wait bool, err error) {
 	if request.Generator || !agent.IsValidName(request.Cluster) {
 		return false, nil

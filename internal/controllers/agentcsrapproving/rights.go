@@ -62,7 +62,7 @@ func isManaged(object client.Object, cluster string) bool {
 	return object.GetLabels()[clusterv1alpha1.AgentLabel] == cluster
 }
 
-// grantRights creates or repairs the namespaces and rights of an agent. wait is true while an
+// grantRights creates or repairs the namespaces and permissions of an agent. wait is true while an
 // object of an earlier agent is being deleted.
 func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait bool, err error) {
 	for _, name := range []string{

@@ -41,7 +41,7 @@ import (
 // Name is the name of the controller in logs and events.
 const Name = "dependencies-distributor"
 
-// reconcileTimeout limits the duration of one reconcile, so that a webhook that does not answer
+// reconcileTimeout limits the duration of one reconcile, so that a webhook that does not respond
 // does not block a worker for longer.
 const reconcileTimeout = time.Minute
 

@@ -48,7 +48,7 @@ const (
 	// waits for its agent.
 	recheckInterval = 30 * time.Second
 	// lostRightsDelay is how long an agent may take for a permitted deletion after its execution
-	// namespace is deleted. The rights of the agent are in that namespace and are deleted together
+	// namespace is deleted. The permissions of the agent are in that namespace and are deleted together
 	// with it. The agent can then never end the deletion of the Work, so after this delay the
 	// controller ends the deletion and the objects stay in the member.
 	lostRightsDelay = time.Minute

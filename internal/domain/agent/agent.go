@@ -2,13 +2,13 @@
 // and the requests for its certificate that are approved.
 //
 // The user name of an agent contains the name of its cluster: user system:karmada:agent:<cluster>
-// in group system:karmada:agents. The user name determines the rights of the agent, so no other
+// in group system:karmada:agents. The user name determines the permissions of the agent, so no other
 // requester may get a certificate with that user name.
 //
 // Invariants:
 //   - A certificate for a name that is in use is issued only to the agent with that name. If it is
 //     unclear whether a requester is that agent, only an administrator can approve the request.
-//   - The rights of one agent never cover objects of another cluster.
+//   - The permissions of one agent never cover objects of another cluster.
 package agent
 
 import (

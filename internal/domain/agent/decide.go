@@ -20,7 +20,7 @@ const (
 	ConditionNotApproved certificatesv1.RequestConditionType = clusterv1alpha1.AgentNotApproved
 
 	// ConditionRightsGranted is the condition of a request that an administrator approved. It is
-	// set after the agent got its rights.
+	// set after the agent got its permissions.
 	ConditionRightsGranted certificatesv1.RequestConditionType = clusterv1alpha1.AgentRightsGranted
 )
 
@@ -45,14 +45,14 @@ type RequestFacts struct {
 	// not known, for example because the token was deleted.
 	IsScoped bool
 	Scope    *Scope
-	// GeneratorUnlimited is true if GeneratorUser has all rights.
+	// GeneratorUnlimited is true if GeneratorUser has all permissions.
 	GeneratorUnlimited bool
 }
 
 // Decision is the result for a request.
 type Decision struct {
 	Approved bool
-	// Renewal is true if the agent renews its certificate. The agent gets no new rights then.
+	// Renewal is true if the agent renews its certificate. The agent gets no new permissions then.
 	Renewal bool
 	// Wait is true if the object that prevents the approval is about to be deleted.
 	Wait bool

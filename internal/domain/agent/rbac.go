@@ -113,7 +113,7 @@ func generalRules(cluster, clusterNamespace string) []rbacv1.PolicyRule {
 		ruleForAll(coordinationv1.GroupName, "leases", "create"),
 		ruleForAll(certificatesv1.GroupName, "certificatesigningrequests", "get", "create"),
 		{APIGroups: []string{corev1.GroupName, "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
-		// An agent may delete its own role, for example after a failed registration. All its rights
+		// An agent may delete its own role, for example after a failed registration. All its permissions
 		// are deleted with this role.
 		ruleForName(rbacv1.GroupName, "clusterroles", RoleName(cluster), "get", "delete"),
 	}

@@ -103,7 +103,7 @@ func failedSchedule(f *Facts, link Link, scheduled *metav1.Condition) Link {
 	return link
 }
 
-// describeEstimators describes the estimators that did not answer, or returns an empty text.
+// describeEstimators describes the estimators that did not respond, or returns an empty text.
 func describeEstimators(f *Facts) string {
 	var texts []string
 	for _, cluster := range slices.Sorted(maps.Keys(f.Limits)) {

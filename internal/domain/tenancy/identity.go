@@ -51,7 +51,7 @@ func (i Identity) Violations(manifest Identity) []IdentityError {
 	return violations
 }
 
-// GrantsRights reports whether objects of a kind grant rights in their namespace, set limits of the
+// GrantsRights reports whether objects of a kind grant permissions in their namespace, set limits of the
 // namespace or redirect traffic of the namespace. An author who may write policies in a namespace
 // may not write these objects: the Kubernetes roles edit and admin do not allow it, or check for
 // escalation. So an OverridePolicy must not write these objects either. The list contains only

@@ -1,9 +1,9 @@
 // Package tenancy decides whether the author of a policy or binding may refer to an object and
 // propagate it, and explains a rejection.
 //
-// A namespaced policy or binding acts with the rights of its author, who has rights only in that
-// namespace. The components act with the rights of an administrator of every cluster, so they must
-// enforce the rights of the author. The rules are checked when an object is admitted, and again
+// A namespaced policy or binding acts with the permissions of its author, who has permissions only in that
+// namespace. The components act with the permissions of an administrator of every cluster, so they must
+// enforce the permissions of the author. The rules are checked when an object is admitted, and again
 // when the object is used. The second check covers objects that were stored before these rules
 // existed or while admission was disabled.
 //
@@ -141,9 +141,9 @@ func CheckCredentials(secret types.NamespacedName, clusters []string) *Forbidden
 	return newForbiddenError("Secret %s is never propagated: it holds the credentials of cluster %q; %s", secret, slices.Min(clusters), removeReferenceHint)
 }
 
-// Author describes the rights of the author of a policy or binding.
+// Author describes the permissions of the author of a policy or binding.
 type Author struct {
-	// Namespace is the namespace in which the author has rights.
+	// Namespace is the namespace in which the author has permissions.
 	Namespace string
 	// ClusterWide is true if only an administrator of the control plane can create the policy or
 	// binding: it is a ClusterPropagationPolicy, or a binding that a ClusterPropagationPolicy
@@ -151,7 +151,7 @@ type Author struct {
 	ClusterWide bool
 }
 
-// covers reports whether the author has rights on objects in the namespace, or on cluster-scoped
+// covers reports whether the author has permissions on objects in the namespace, or on cluster-scoped
 // objects if the namespace is empty.
 func (a Author) covers(namespace string) bool {
 	return a.ClusterWide || namespace != "" && namespace == a.Namespace

@@ -34,7 +34,7 @@ func conflictResolution(manifest *unstructured.Unstructured, bound binding.Objec
 // CanTakeOver reports whether a Work may take over a member object if the manifest requests this. A
 // Work of a ResourceBinding takes over objects of the binding's namespace, unless a
 // ClusterOverridePolicy moved the object to another namespace. A Work without a ResourceBinding may
-// take over any object, because its author has rights for the whole cluster.
+// take over any object, because its author has permissions for the whole cluster.
 func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
 	author, _, ok := authorOf(work)
 	return !ok || author.MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())

@@ -1,6 +1,6 @@
 // Package agent defines the flags of karmada-agent and runs it.
 //
-// An agent connects to two API servers: the API server of its cluster, where it has all rights,
+// An agent connects to two API servers: the API server of its cluster, where it has all permissions,
 // and the API server of the control plane, where it may read its own Cluster and its own Works. It
 // registers the cluster when it starts. Then it runs the same controllers as push mode, but only
 // for this cluster.

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// dialTimeout is short, because TCP retransmits with growing delays during a network partition.
+	// dialTimeout is short, because TCP retransmits with exponential backoff during a network partition.
 	// A new connection attempt notices the end of the partition earlier than a retransmission.
 	dialTimeout = 3 * time.Second
 	// unauthorizedRetryPeriod is the delay before a request with rejected credentials is retried

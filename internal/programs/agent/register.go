@@ -24,7 +24,7 @@ import (
 )
 
 // registerBackoffBase and registerBackoffMax are the bounds of the backoff between attempts to
-// register. Only Forbidden errors increase the delay, because the rights may never be granted.
+// register. Only Forbidden errors increase the delay, because the permissions may never be granted.
 const (
 	registerBackoffBase = 2 * time.Second
 	registerBackoffMax  = time.Minute

@@ -40,7 +40,7 @@ type Removal struct {
 	// Force removes the finalizers if the Cluster still exists after Wait.
 	Force bool
 	// DeniedMeansGone treats a Forbidden or Unauthorized response as proof that the Cluster is
-	// gone, because an agent loses its rights together with its Cluster.
+	// gone, because an agent loses its permissions together with its Cluster.
 	DeniedMeansGone bool
 	// ExtraBlockers returns lines to add to the list of what blocks the deletion. works is the
 	// number of remaining Works. nil adds no lines.

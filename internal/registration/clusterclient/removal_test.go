@@ -107,7 +107,7 @@ func TestRemoveClusterLogsBlockersWhileWaiting(t *testing.T) {
 	})
 }
 
-// An agent is not allowed to list bindings, and loses all its rights together with its Cluster.
+// An agent is not allowed to list bindings, and loses all its permissions together with its Cluster.
 // The cluster controller deletes the namespace of a Cluster that has its finalizer.
 func TestDeleteClusterDeletesUnprocessedNamespace(t *testing.T) {
 	for name, test := range map[string]struct {

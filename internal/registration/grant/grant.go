@@ -49,7 +49,7 @@ type Grant struct {
 	Config *rest.Config
 	// Timeout is the time limit for the member to issue a token.
 	Timeout time.Duration
-	// MemberRole is the ClusterRole in the member that limits the rights of the control plane in
+	// MemberRole is the ClusterRole in the member that limits the permissions of the control plane in
 	// the member. Empty allows everything.
 	MemberRole string
 }
@@ -119,7 +119,7 @@ func (g Grant) CheckMemberRole(ctx context.Context) error {
 	return nil
 }
 
-// bindRoles gives the control plane's account in the member the rights of MemberRole, or all rights
+// bindRoles gives the control plane's account in the member the permissions of MemberRole, or all permissions
 // if MemberRole is empty.
 func (g Grant) bindRoles(ctx context.Context) error {
 	role, binding := NewClusterRole(g.Cluster), NewClusterRoleBinding(g.Cluster, g.Namespace)

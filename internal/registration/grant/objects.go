@@ -54,7 +54,7 @@ func NewClusterRole(cluster string) *rbacv1.ClusterRole {
 	}
 }
 
-// BaseRules returns the rights that the control plane needs in every member to verify the identity
+// BaseRules returns the permissions that the control plane needs in every member to verify the identity
 // of the cluster, and to report the health and free capacity of the cluster.
 func BaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{

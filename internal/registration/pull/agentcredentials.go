@@ -53,7 +53,7 @@ func (u *unregistration) openKarmada(ctx context.Context) error {
 }
 
 // readOwner sets the control plane whose objects are deleted in the member. If the control plane
-// does not answer, this is the owner of the agent. It returns an error if the agent belongs to
+// does not respond, this is the owner of the agent. It returns an error if the agent belongs to
 // another control plane.
 func (u *unregistration) readOwner(ctx context.Context) error {
 	if u.memberID == "" {

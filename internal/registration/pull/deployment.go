@@ -224,7 +224,7 @@ func (r Register) agentCommand() []string {
 		"--v=2",
 	}
 	if r.MemberRole != "" {
-		// The agent cannot create accounts with more rights than it has, so it reports no accounts.
+		// The agent cannot create accounts with more permissions than it has, so it reports no accounts.
 		command = append(command, "--report-secrets=None")
 	}
 	return command

@@ -195,7 +195,7 @@ func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, s
 	return review.Status.Allowed, nil
 }
 
-// checkTokenRights returns an error if the token lacks a right. It runs before anything is
+// checkTokenRights returns an error if the token lacks a permission. It runs before anything is
 // created. It ignores an error of the check itself, because the registration reports such an error
 // later.
 func (r Register) checkTokenRights(ctx context.Context, found *discoveredEndpoint) error {

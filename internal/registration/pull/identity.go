@@ -55,17 +55,17 @@ type agentIdentity struct {
 	certificate, key []byte
 	// request is the certificate signing request of the agent. It is nil before it is created.
 	request *certificatesv1.CertificateSigningRequest
-	// endpoint is the control plane. holder is its client with the rights of the token.
+	// endpoint is the control plane. holder is its client with the permissions of the token.
 	endpoint *discoveredEndpoint
 	holder   *clusterclient.Client
-	// karmada is the client of the control plane with the rights of the agent. generator is the
-	// client that grants these rights. generator is nil if the control plane itself grants them.
+	// karmada is the client of the control plane with the permissions of the agent. generator is the
+	// client that grants these permissions. generator is nil if the control plane itself grants them.
 	karmada, generator *clusterclient.Client
 	// omitEndpoint is true if the control plane does not accept the address of the member.
 	omitEndpoint bool
 }
 
-// obtain requests the certificate of the agent. It then ensures that the agent has its rights, and
+// obtain requests the certificate of the agent. It then ensures that the agent has its permissions, and
 // that no Cluster with the name of the agent's Cluster exists.
 func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) error {
 	r := a.register
@@ -231,8 +231,8 @@ func (a *agentIdentity) checkNameFree(ctx context.Context, karmada *clusterclien
 	return &registration.RegisteredError{Name: a.register.Name, ID: a.id, Existing: *have.(*clusterv1alpha1.Cluster)}
 }
 
-// grantRights gives the agent its rights. obtain calls it if the control plane does not grant the
-// rights itself.
+// grantRights gives the agent its permissions. obtain calls it if the control plane does not grant the
+// permissions itself.
 func (a *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
 	r := a.register
 	key, err := rsa.GenerateKey(rand.Reader, generatorBits)
@@ -255,7 +255,7 @@ func (a *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 		return err
 	}
 	defer func() {
-		// The certificate of the generator has all rights in the control plane, and is no longer
+		// The certificate of the generator has all permissions in the control plane, and is no longer
 		// needed.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 		defer cancel()
@@ -310,7 +310,7 @@ func addRules(have, want []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return have
 }
 
-// rollBack deletes the Cluster of the agent in the control plane. It also deletes the rights of
+// rollBack deletes the Cluster of the agent in the control plane. It also deletes the permissions of
 // the agent if this run granted them.
 func (a *agentIdentity) rollBack(ctx context.Context) error {
 	if a.karmada == nil {

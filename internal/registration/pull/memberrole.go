@@ -13,7 +13,7 @@ import (
 )
 
 // limitedRole returns the role and the bindings of an agent with MemberRole. Their names contain
-// the name of the cluster, because another control plane may have an agent with all rights in the
+// the name of the cluster, because another control plane may have an agent with all permissions in the
 // same member.
 func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.ClusterRoleBinding) {
 	base, baseBinding, memberRoleBinding := r.agentRole(), r.agentBinding(), r.agentBinding()
@@ -26,7 +26,7 @@ func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.Cl
 	return base, []*rbacv1.ClusterRoleBinding{baseBinding, memberRoleBinding}
 }
 
-// grantMemberRole gives the agent the rights of MemberRole and the rights that every agent
+// grantMemberRole gives the agent the permissions of MemberRole and the permissions that every agent
 // needs.
 func (r Register) grantMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	base, bindings := r.limitedRole()

@@ -74,7 +74,7 @@ type Register struct {
 	// Provider, Region and Zones are the location of the cluster. All may be empty.
 	Provider, Region string
 	Zones            []string
-	// MemberRole is the ClusterRole in the member that limits the rights of the agent in the
+	// MemberRole is the ClusterRole in the member that limits the permissions of the agent in the
 	// member. Empty allows everything. If MemberRole is set, the control plane gets no account in
 	// the member.
 	MemberRole string
@@ -263,7 +263,7 @@ func (r Register) parsePins() ([]bootstraptoken.Pin, error) {
 
 // rollBack deletes the created objects. It starts with the agent, so that the agent does not use
 // deleted credentials. It ends with the objects that the agent created, because the agent then has
-// no rights to create them again.
+// no permissions to create them again.
 func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member *clusterclient.Client, agentObjects []client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 	defer cancel()
@@ -288,7 +288,7 @@ func (r Register) checkOwner(ctx context.Context, member, karmada *clusterclient
 }
 
 // missingAgentObjects returns the objects that the agent will create in the member at its start,
-// except for objects that exist already. Some of the objects are accounts with all rights.
+// except for objects that exist already. Some of the objects are accounts with all permissions.
 func (r Register) missingAgentObjects(ctx context.Context, member *clusterclient.Client) (absent []client.Object, err error) {
 	accounts := grant.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}
 	for _, object := range append(accounts.Objects(), accounts.SharedObjects()...) {
@@ -345,7 +345,7 @@ func (r Register) preflight(ctx context.Context, member *clusterclient.Client) (
 }
 
 // rejectControlPlane returns an error if the member is the control plane itself. Only the control
-// plane has a cluster-info that is signed with the secret of the token. Without the right to read
+// plane has a cluster-info that is signed with the secret of the token. Without permission to read
 // cluster-info it returns nil, because this check only detects a wrong kubeconfig.
 func (r Register) rejectControlPlane(ctx context.Context, member *clusterclient.Client) error {
 	token, err := bootstraptoken.Parse(r.Token)

@@ -23,11 +23,11 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// rightsTimeout is how long awaitRights waits until the control plane has granted the rights of the
+// rightsTimeout is how long awaitRights waits until the control plane has granted the permissions of the
 // agent. A right may take effect late, because it must reach the cache of an authorizer.
 const rightsTimeout = 5 * time.Second
 
-// requiredRights returns the rights without which an agent cannot work, in the order of
+// requiredRights returns the permissions without which an agent cannot work, in the order of
 // their use.
 func requiredRights(cluster, clusterNamespace string) []authorizationv1.ResourceAttributes {
 	namespace := work.ExecutionNamespace(cluster)
@@ -45,7 +45,7 @@ func requiredRights(cluster, clusterNamespace string) []authorizationv1.Resource
 	}
 }
 
-// awaitRights waits until the agent has its rights. If a right is still missing after a short time
+// awaitRights waits until the agent has its permissions. If a right is still missing after a short time
 // limit, awaitRights returns this right, and otherwise an empty string. It returns an error if a
 // Cluster of this name exists, or if the last complete attempt failed for another reason than a
 // missing right. Such failures are retried until the time limit.

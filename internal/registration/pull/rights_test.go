@@ -38,7 +38,7 @@ func TestAwaitRights(t *testing.T) {
 	tests := map[string]struct {
 		exists bool
 		// get is the error of a read of the Cluster, and granted is whether the agent has its
-		// rights, after the time since the start.
+		// permissions, after the time since the start.
 		get         func(passed time.Duration) error
 		grantedFrom time.Duration
 

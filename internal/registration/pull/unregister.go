@@ -103,7 +103,7 @@ type unregistration struct {
 	usesAgentCredentials bool
 	// cluster is the Cluster, or nil if there is none.
 	cluster *clusterv1alpha1.Cluster
-	// karmadaManagesRights is true if the control plane revokes the rights of the agent
+	// karmadaManagesRights is true if the control plane revokes the permissions of the agent
 	// itself.
 	karmadaManagesRights bool
 }
@@ -133,7 +133,7 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 	object, err := u.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.Name}})
 	// If a user has no right to read the Cluster, the user has set the wrong kubeconfig. If an
 	// agent has no right to read the Cluster, the Cluster may have been deleted together with the
-	// rights of the agent.
+	// permissions of the agent.
 	isDenied := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 	if err != nil && u.Force && (u.usesAgentCredentials || !isDenied) {
 		u.logf("warning: the control plane will not be cleaned up: %v", err)
@@ -171,7 +171,7 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 	return nil
 }
 
-// removeFromKarmada deletes the Cluster with its Works, and the rights of the agent.
+// removeFromKarmada deletes the Cluster with its Works, and the permissions of the agent.
 func (u *unregistration) removeFromKarmada(ctx context.Context) error {
 	if u.karmada == nil {
 		u.logRemainingObjects()
@@ -231,7 +231,7 @@ func (u *unregistration) agentBlockers(ctx context.Context, works int) []string 
 }
 
 // awaitClusterGone waits until the Cluster is gone. With the credentials of the agent, a denied
-// request also means that the Cluster is gone, because the agent loses its rights together with
+// request also means that the Cluster is gone, because the agent loses its permissions together with
 // the Cluster.
 func (u *unregistration) awaitClusterGone(ctx context.Context) error {
 	err := u.karmada.AwaitGone(ctx, u.cluster)
@@ -265,7 +265,7 @@ func (u *unregistration) forceRemoval(ctx context.Context) error {
 	return u.awaitClusterGone(ctx)
 }
 
-// hasManagedRights reports whether the control plane granted the rights of the agent. In this
+// hasManagedRights reports whether the control plane granted the permissions of the agent. In this
 // case, the control plane also revokes them.
 func (u *unregistration) hasManagedRights(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
@@ -274,7 +274,7 @@ func (u *unregistration) hasManagedRights(ctx context.Context) bool {
 	return err == nil && have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == u.Name
 }
 
-// removeRights deletes the rights of the agent. The credentials of the agent are not allowed to
+// removeRights deletes the permissions of the agent. The credentials of the agent are not allowed to
 // delete all of them.
 func (u *unregistration) removeRights(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
@@ -284,7 +284,7 @@ func (u *unregistration) removeRights(ctx context.Context) error {
 		u.logRemainingObjects()
 		return nil
 	case u.usesAgentCredentials && u.cluster == nil:
-		// Without a Cluster, no deletion of a Cluster deletes the rights. Delete the agent's role,
+		// Without a Cluster, no deletion of a Cluster deletes the permissions. Delete the agent's role,
 		// which the agent may delete itself, because no other cluster can register under this name
 		// while the role exists.
 		return u.karmada.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(u.Name)}})

@@ -48,7 +48,7 @@ type Join struct {
 	// these fields. All may be empty.
 	Provider, Region string
 	Zones            []string
-	// MemberRole is the ClusterRole in the member that limits the rights of the control plane in
+	// MemberRole is the ClusterRole in the member that limits the permissions of the control plane in
 	// the member. Empty allows everything.
 	MemberRole string
 	// DryRun makes all checks, changes nothing in the control plane and in the member, and logs

@@ -82,7 +82,7 @@ func (u Unjoin) Run(ctx context.Context) error {
 }
 
 // mayContinueWithout reports whether the member is cleaned up although the control plane could not be
-// read. A user without rights has set the wrong kubeconfig.
+// read. A user without permissions has set the wrong kubeconfig.
 func (u Unjoin) mayContinueWithout(ctx context.Context, err error) bool {
 	var failed *unreadableError
 	return u.Force && u.Member != nil && errors.As(err, &failed) && ctx.Err() == nil && !apierrors.IsUnauthorized(err) && !apierrors.IsForbidden(err)
@@ -248,7 +248,7 @@ func (u Unjoin) deleteOrphanedSecrets(ctx context.Context, karmada *clusterclien
 	}
 	err := errors.Join(errs...)
 	if apierrors.IsForbidden(err) {
-		// Most Secrets are deleted together with their Cluster, so the right to list Secrets is
+		// Most Secrets are deleted together with their Cluster, so permission to list Secrets is
 		// optional.
 		u.logf("warning: the search for remaining credentials of cluster %q in %s failed: %v", u.Name, karmada.Name, err)
 		return nil

@@ -20,7 +20,7 @@ import (
 )
 
 // checkGenerator returns an error if GeneratorUser writes a role or a namespace for a cluster that
-// exists already. Otherwise any holder of a token could add rights for the name of that cluster, and
+// exists already. Otherwise any holder of a token could add permissions for the name of that cluster, and
 // keep the name in use after the removal of the cluster.
 func (r Reviewer) checkGenerator(ctx context.Context, user string, resource schema.GroupResource, name string) error {
 	if user != agent.GeneratorUser || r.ClusterExists == nil || !slices.Contains(generatedResources(), resource) {

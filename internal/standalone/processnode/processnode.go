@@ -89,7 +89,7 @@ type Options struct {
 	Name string
 	// Dir is the directory of all files of the node.
 	Dir string
-	// Client is a client of the cluster with the rights of an administrator.
+	// Client is a client of the cluster with the permissions of an administrator.
 	Client kubernetes.Interface
 	// APIServer is the host and port of the API server for the programs. The certificate of
 	// the API server must be valid for the host.
@@ -106,7 +106,7 @@ type Options struct {
 	// Disabled is the reason why the node runs no programs. The Pods of the node then wait with
 	// this error. nil means that the node runs programs.
 	Disabled error
-	// Unconfined allows programs to run with all rights of this user if the kernel cannot confine
+	// Unconfined allows programs to run with all permissions of this user if the kernel cannot confine
 	// them. If Unconfined is false, the node is disabled on such a machine.
 	Unconfined bool
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // Names of the certificates in the directory of estimators. The authority signs nothing else, so
-// that its certificates have no rights in any API server.
+// that its certificates have no permissions in any API server.
 const (
 	estimatorCA         = "ca"
 	estimatorClientCert = "client"
@@ -133,7 +133,7 @@ func (d dataDir) renewEstimatorCertificates(ctx context.Context, certificates []
 }
 
 // publishCertificate writes a certificate for servers to a Secret of the control plane. From there,
-// karmadactl addons copies it for estimators in simulated members. The certificate gives no rights
+// karmadactl addons copies it for estimators in simulated members. The certificate gives no permissions
 // in an API server and proves the identity of no client. A Secret of another owner is kept.
 func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)

@@ -48,7 +48,7 @@ func answering(count int32) *server {
 	return &server{answer: func(context.Context, string) (int32, error) { return count, nil }}
 }
 
-// hanging returns a server that does not answer before the request ends.
+// hanging returns a server that does not respond before the request ends.
 func hanging() *server {
 	return &server{answer: func(ctx context.Context, _ string) (int32, error) {
 		<-ctx.Done()

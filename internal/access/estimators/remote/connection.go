@@ -31,7 +31,7 @@ const (
 )
 
 var (
-	// errUnavailable is the error for an estimator that does not answer.
+	// errUnavailable is the error for an estimator that does not respond.
 	errUnavailable = errors.New("unavailable")
 	// errRefused is the error for a server that closes a new connection. Depending on the time of a
 	// packet, gRPC receives the reason of the server or only a broken connection.

@@ -235,7 +235,7 @@ func (e *estimator) close() {
 	e.pool.options.Metrics.forget(e.cluster)
 }
 
-// isUnavailable reports whether an error means that the estimator did not answer.
+// isUnavailable reports whether an error means that the estimator did not respond.
 func isUnavailable(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

@@ -108,7 +108,7 @@ func TestEstimatorThatBeginsToHang(t *testing.T) {
 }
 
 // Bindings are scheduled each second for ten minutes. The attempts to reach the estimator are
-// separated by the growing delay.
+// separated by the exponential backoff.
 func TestAttemptsAreRare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := newTestPool(t, nil, serviceFor("m1", "127.0.0.1:1"))

@@ -9,7 +9,7 @@
 //     attempt to open a connection, at most until its own deadline.
 //   - A failing estimator delays only requests that are already waiting for it. After a failure the
 //     estimate of the cluster is the error, without a wait, until an attempt in the background
-//     receives an answer. There is at most one such attempt for each cluster, with a growing delay
+//     receives an answer. There is at most one such attempt for each cluster, with an exponential backoff
 //     between attempts.
 //   - A cluster without an estimator has no estimate (capacity.Unknown), and no error.
 //   - The number of concurrent requests is bounded.

@@ -71,7 +71,7 @@ type bubble struct {
 	*testing.T
 	caller     *Caller
 	slow, fast *webhook.Hook
-	// hangs reports whether slow does not answer.
+	// hangs reports whether slow does not respond.
 	hangs atomic.Bool
 	// requests is the number of requests that slow received.
 	requests atomic.Int32

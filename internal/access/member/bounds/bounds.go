@@ -34,9 +34,9 @@ const (
 	DecodedBytes Bound = "decoded-bytes"
 	// WatchTime limits the duration of a watch.
 	WatchTime Bound = "watch-time"
-	// Redirect means that the member answered with a redirect. Redirects are not followed.
+	// Redirect means that the member responded with a redirect. Redirects are not followed.
 	Redirect Bound = "redirect"
-	// ObjectIdentity means that the member answered with another object than the requested one.
+	// ObjectIdentity means that the member responded with another object than the requested one.
 	ObjectIdentity Bound = "identity"
 	// Objects limits the number of objects of one kind in a cache.
 	Objects Bound = "objects"

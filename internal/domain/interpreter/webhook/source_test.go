@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// rulesAnswering returns the rules of a webhook that answers with the given body. The requests are
+// rulesAnswering returns the rules of a webhook that responds with the given body. The requests are
 // stored in sent.
 func rulesAnswering(body string, sent *string) interpreter.Rules {
 	call := func(_ context.Context, _ *Hook, request *configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error) {

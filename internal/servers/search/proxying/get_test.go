@@ -110,7 +110,7 @@ func denyGet(clusters ...string) func(*fixture) {
 	}
 }
 
-// addSilentCluster adds a cluster that was never listed and does not answer.
+// addSilentCluster adds a cluster that was never listed and does not respond.
 func addSilentCluster(f *fixture) { addUncached(f, &fakeMember{err: errors.New("no answer")}) }
 
 // addUncached adds a cluster that was never listed.
@@ -325,7 +325,7 @@ func TestReadDespiteUnknownCluster(t *testing.T) {
 }
 
 // TestFrozenClusterPreventsWrite checks that the other copy of an object is not written while the
-// rights of the caller in the cluster of the first copy are unknown.
+// permissions of the caller in the cluster of the first copy are unknown.
 func TestFrozenClusterPreventsWrite(t *testing.T) {
 	f := newTwoPods(t)
 	f.broken["m1"] = true

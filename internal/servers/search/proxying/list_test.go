@@ -220,7 +220,7 @@ func TestHangingClusterDoesNotDelayTheOthers(t *testing.T) {
 	}
 }
 
-// TestSuspectsGetLessTime checks how long a cluster that did not answer, or is not ready, may take.
+// TestSuspectsGetLessTime checks how long a cluster that did not respond, or is not ready, may take.
 func TestSuspectsGetLessTime(t *testing.T) {
 	f := newFixture(t, "m1", "m2")
 	f.put("m1", pod("a", "p1"))

@@ -37,8 +37,8 @@ type fixture struct {
 	t testing.TB
 	// members are the live members, by name.
 	members map[string]*fakeMember
-	// denied contains "user verb resource cluster" that rights deny. broken contains clusters whose
-	// rights are unknown.
+	// denied contains "user verb resource cluster" that permissions deny. broken contains clusters whose
+	// permissions are unknown.
 	denied, broken map[string]bool
 	handler        *proxying.Handler
 	forwarded      []string

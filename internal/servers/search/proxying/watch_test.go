@@ -255,7 +255,7 @@ func TestRightsInWatches(t *testing.T) {
 }
 
 // TestHiddenClustersAreNotLost checks that a watch that begins again gets the events of a cluster whose
-// rights were unknown before.
+// permissions were unknown before.
 func TestHiddenClustersAreNotLost(t *testing.T) {
 	f := newFixture(t, "m1", "m2")
 	f.put("m1", pod("a", "p1"))

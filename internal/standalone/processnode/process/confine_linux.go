@@ -35,7 +35,7 @@ func landlockVersion() int {
 	return int(version) // a small number
 }
 
-// Access rights of Landlock, grouped by the purpose of a rule.
+// Access permissions of Landlock, grouped by the purpose of a rule.
 const (
 	rightReadFile  = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	rightExecute   = unix.LANDLOCK_ACCESS_FS_EXECUTE | rightReadFile
@@ -45,11 +45,11 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 	rightDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	// fileRights are the rights that a rule for a file, not a directory, may grant.
+	// fileRights are the permissions that a rule for a file, not a directory, may grant.
 	fileRights = rightExecute | rightWriteFile | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handledRights returns the access rights that a version of Landlock can restrict. An access
+// handledRights returns the access permissions that a version of Landlock can restrict. An access
 // right that is handled is denied unless a rule grants it.
 func handledRights(version int) uint64 {
 	rights := uint64(rightExecute | rightWrite | rightDevices)
@@ -107,7 +107,7 @@ func (c Confinement) restrict() (err error) {
 	return nil
 }
 
-// addRule adds a rule that grants rights to a file, or to a directory and everything in it.
+// addRule adds a rule that grants permissions to a file, or to a directory and everything in it.
 func addRule(ruleset int, path string, rights uint64) error {
 	file, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {

@@ -1,6 +1,6 @@
 // Package services makes Services reachable by their names and ports on a machine without a Service
 // network. Each Service gets an address of the loopback interface. The package forwards TCP
-// connections to this address to a ready Pod, and a DNS server answers with it.
+// connections to this address to a ready Pod, and a DNS server responds with it.
 //
 // Invariants:
 //
