@@ -9,10 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newRequest(t *testing.T, ctx context.Context, method, body string) *http.Request { //nolint:revive // t comes first in tests
 	t.Helper()

@@ -180,5 +180,9 @@ func createIndex(path string) (bleve.Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the full-text index: %w", err)
 	}
+	// bleve makes this file readable for all users.
+	if err := os.Chmod(filepath.Join(path, "index_meta.json"), 0o600); err != nil {
+		return nil, fmt.Errorf("creating the full-text index: %w", errors.Join(err, created.Close()))
+	}
 	return created, nil
 }
