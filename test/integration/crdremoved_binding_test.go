@@ -2,12 +2,17 @@ package integration
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -48,6 +53,24 @@ func TestBindingOfADeletedKindIsNotRetried(t *testing.T) {
 
 	deleteObject(t, env.Karmada, definition)
 	awaitGone(t, env.Karmada, definition)
+	// If the garbage collector observed the template before its kind was deleted, it deletes the
+	// binding. The deletion of the Work is then held, which is written before the restart.
+	testenv.Eventually(t, "the binding exists, or the deletion of its Work is decided", func(ctx context.Context) error {
+		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(rb), &workv1alpha2.ResourceBinding{}); !apierrors.IsNotFound(err) {
+			return err
+		}
+		works := &workv1alpha1.WorkList{}
+		if err := env.Karmada.List(ctx, works, client.InNamespace("karmada-es-"+member1)); err != nil {
+			return err
+		}
+		for i := range works.Items {
+			held := meta.FindStatusCondition(works.Items[i].Status.Conditions, workv1alpha1.WorkDeletionHeld)
+			if strings.HasPrefix(works.Items[i].Name, "wheel-") && held == nil {
+				return fmt.Errorf("the deletion of Work %s is not decided", works.Items[i].Name)
+			}
+		}
+		return nil
+	})
 	// Restart the components, because they reconcile every binding after a start. Events count as
 	// writes.
 	checkSilentStart(t, env)
