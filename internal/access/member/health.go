@@ -99,5 +99,6 @@ func (c *Clusters) newHealthTracker(name string) *healthTracker {
 			}
 		}
 	}
-	return &healthTracker{member: name, onUnhealthy: notifyAll(c.onUnhealthy), onRecovered: notifyAll(append(slices.Clone(c.onRecovery), c.watches.Retry))}
+	onRecovery := append(slices.Clone(c.onRecovery), c.watches.Retry)
+	return &healthTracker{member: name, onUnhealthy: notifyAll(c.onUnhealthy), onRecovered: notifyAll(onRecovery)}
 }

@@ -78,14 +78,18 @@ func (i *inventory) startWatches(ctx context.Context, m *Member) error {
 		Open: watches.FixedSource(watches.NewSource(client.Nodes(), "nodes.v1", "", "", m.bounds)),
 		Sink: &inventorySink[countedNode]{
 			Reduced: watches.Reduced[countedNode]{Reduce: i.reduceNode, Store: nodeStore{i}, Mutex: &i.mu},
-			bounds:  inventoryBounds{member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists},
+			bounds: inventoryBounds{
+				member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists,
+			},
 		},
 	}
 	podLoop := watches.Loop{
 		Open: watches.FixedSource(watches.NewSource(client.Pods(""), "pods.v1", "", unfinishedPods, m.bounds)),
 		Sink: &inventorySink[countedPod]{
 			Reduced: watches.Reduced[countedPod]{Reduce: i.reducePod, Store: podStore{i}, Mutex: &i.mu},
-			bounds:  inventoryBounds{member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists},
+			bounds: inventoryBounds{
+				member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists,
+			},
 		},
 	}
 	i.watches.Go(func() { nodeLoop.Run(ctx) })

@@ -90,7 +90,8 @@ type Member struct {
 // openMember creates the clients of a member. It works for a member that does not respond, because
 // it sends no request.
 func openMember(
-	ctx context.Context, name string, config *rest.Config, verifier *identityVerifier, health *healthTracker, creds *credentials, managed *managedWatches,
+	ctx context.Context, name string, config *rest.Config, verifier *identityVerifier,
+	health *healthTracker, creds *credentials, managed *managedWatches,
 ) (*Member, error) {
 	limits, hits := bounds.DefaultLimits(), bounds.NewHitTracker(name, time.Now)
 	connections := trackConnections(config)

@@ -30,7 +30,7 @@ type managedWatches struct {
 	subscriptions map[schema.GroupVersionKind]*watches.Subscription
 }
 
-// objects returns the objects of a kind. It returns false if nobody asked for the kind.
+// objects returns a kind's managed objects. It returns false if the kind is not watched.
 func (m *managedWatches) objects(kind schema.GroupVersionKind) (watches.Objects, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *managedWatches) close() {
 // list. If the member does not serve the kind, the returned error matches meta.IsNoMatchError.
 func (m *Member) Watch(kind schema.GroupVersionKind) error {
 	if objects, ok := m.managed.objects(kind); ok {
-		err := m.checkServed(kind, objects)
+		err := m.requireServed(kind, objects)
 		if err != nil {
 			objects.Retry()
 		}
@@ -103,9 +103,9 @@ func (m *Member) Watch(kind schema.GroupVersionKind) error {
 	return m.managed.subscribe(kind)
 }
 
-// checkServed returns an error that matches meta.IsNoMatchError if the watch of a kind found that the
+// requireServed returns an error that matches meta.IsNoMatchError if the watch of a kind found that the
 // member does not serve the kind.
-func (m *Member) checkServed(kind schema.GroupVersionKind, objects watches.Objects) error {
+func (m *Member) requireServed(kind schema.GroupVersionKind, objects watches.Objects) error {
 	if state := objects.State(); state.Phase == watches.NotServed {
 		return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name, state.Err)
 	}
@@ -127,7 +127,9 @@ func (m *Member) IsNamespaced(kind schema.GroupVersionKind) (bool, error) {
 // not exist, the error matches apierrors.IsNotFound. If the watch of the kind found that the member
 // does not serve the kind, the state of the object is unknown and the error matches
 // meta.IsNoMatchError.
-func (m *Member) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error) {
+func (m *Member) Get(
+	ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey,
+) (object *unstructured.Unstructured, cached bool, err error) {
 	if objects, ok := m.managed.objects(kind); ok {
 		object, isUsable := objects.Get(key)
 		switch {
@@ -136,7 +138,7 @@ func (m *Member) Get(ctx context.Context, kind schema.GroupVersionKind, key clie
 		case isUsable:
 			return nil, true, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name)
 		}
-		if err := m.checkServed(kind, objects); err != nil {
+		if err := m.requireServed(kind, objects); err != nil {
 			return nil, false, err
 		}
 	}

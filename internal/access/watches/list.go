@@ -83,7 +83,8 @@ func (l *Loop) readPages(ctx context.Context) (version string, err error) {
 var errNoVersion = errors.New("the list has no resource version")
 
 // ErrInconsistent reports that the objects of a list belong to different resource versions.
-var ErrInconsistent = errors.New("the API server compacted its history during the list, so the objects may be outdated and are listed again")
+var ErrInconsistent = errors.New(
+	"the API server compacted its history during the list, so the objects may be outdated and are listed again")
 
 // inconsistentContinue returns the token that continues a list after its history was compacted. It
 // returns "" for other errors, and if the API server offers no such token.

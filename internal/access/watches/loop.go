@@ -251,7 +251,9 @@ func (l *Loop) watch(ctx context.Context, timeout time.Duration) (isWatching boo
 	defer cancel()
 	unanswered := time.AfterFunc(responseTimeout, cancel)
 	seconds := int64(timeout.Seconds())
-	events, err := l.source.WatchEvents(ctx, metav1.ListOptions{ResourceVersion: l.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
+	events, err := l.source.WatchEvents(ctx, metav1.ListOptions{
+		ResourceVersion: l.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
+	})
 	if !unanswered.Stop() {
 		if err == nil {
 			events.Stop()

@@ -32,7 +32,9 @@ type store struct {
 func newStore(transform *Transform, onListed func() (before, after State)) *store {
 	return &store{
 		transform: transform, onListed: onListed,
-		objects: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}),
+		objects: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{
+			toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc,
+		}),
 	}
 }
 

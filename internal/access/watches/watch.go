@@ -82,7 +82,7 @@ func (w *sharedWatch) follow(ctx context.Context, server *connection) {
 	if server.Bounds != nil {
 		sink = &limitedSink{Sink: sink, limit: server.Bounds.NewCacheLimit(w.query.Kind, w.query.LabelSelector == ManagedSelector)}
 	}
-	(&Loop{Open: w.open, Sink: sink, OnOutcome: w.onOutcome, Retry: w.retry}).Run(ctx)
+	(&Loop{Open: w.open, Sink: sink, OnOutcome: w.handleOutcome, Retry: w.retry}).Run(ctx)
 }
 
 // open returns the source of the next attempt. The error matches meta.IsNoMatchError if the API
@@ -134,7 +134,7 @@ func (w *sharedWatch) reviewKind() error {
 	return nil
 }
 
-func (w *sharedWatch) onOutcome(err error) {
+func (w *sharedWatch) handleOutcome(err error) {
 	if apierrors.IsNotFound(err) {
 		w.isInDoubt = true
 	}

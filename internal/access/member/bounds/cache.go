@@ -102,9 +102,13 @@ func (c *cacheAccount) put(object *unstructured.Unstructured) error {
 		}
 		switch {
 		case objects > allowedObjects:
-			return c.bounds.Hits.Record(ExceededError{Bound: Objects, Subject: c.subject, Limit: allowedObjects, Measured: allowedObjects + 1, Unit: unit})
+			return c.bounds.Hits.Record(ExceededError{
+				Bound: Objects, Subject: c.subject, Limit: allowedObjects, Measured: allowedObjects + 1, Unit: unit,
+			})
 		case bytes > allowedBytes:
-			return c.bounds.Hits.Record(ExceededError{Bound: ObjectBytes, Subject: c.subject, Limit: allowedBytes, Measured: allowedBytes + 1, Unit: "bytes of memory"})
+			return c.bounds.Hits.Record(ExceededError{
+				Bound: ObjectBytes, Subject: c.subject, Limit: allowedBytes, Measured: allowedBytes + 1, Unit: "bytes of memory",
+			})
 		}
 	}
 	c.sizes[at], c.bytes = weight, bytes

@@ -11,8 +11,9 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// CacheLimit limits the objects of one kind that a cache receives from its member. For a new list only the objects of that list count, because otherwise the cache could never recover
-// after the member exceeded a limit once. A CacheLimit serves one watch.
+// CacheLimit limits the objects of one kind that a cache receives from its member. For a new list only
+// the objects of that list count, because otherwise the cache could never recover after the member
+// exceeded a limit once. A CacheLimit serves one watch.
 type CacheLimit struct {
 	kind   schema.GroupVersionKind
 	bounds *MemberBounds
@@ -53,7 +54,7 @@ func (c *CacheLimit) AdmitListed(listed runtime.Object) (isAdmitted bool, err er
 	}
 	if c.isManaged && !hasManagedLabel(object) {
 		c.unlabeledListed++
-		return false, c.checkUnlabeled(c.unlabeledListed)
+		return false, c.limitUnlabeled(c.unlabeledListed)
 	}
 	if err := c.validateObject(object); err != nil {
 		return false, err
@@ -71,7 +72,7 @@ func (c *CacheLimit) AdmitEvent(event watch.Event) (_ watch.Event, isAdmitted bo
 	}
 	if c.isManaged && event.Type != watch.Deleted && !hasManagedLabel(object) {
 		c.unlabeled++
-		if err := c.checkUnlabeled(c.unlabeled); err != nil {
+		if err := c.limitUnlabeled(c.unlabeled); err != nil {
 			return event, false, err
 		}
 		event.Type = watch.Deleted
@@ -101,7 +102,8 @@ func (c *CacheLimit) recordWrongObject(response string) error {
 	return c.bounds.Hits.Record(ExceededError{Bound: ObjectIdentity, Subject: c.account.subject, Detail: "the member responds with " + response})
 }
 
-func (c *CacheLimit) checkUnlabeled(count int64) error {
+// limitUnlabeled returns an error if too many objects lack the managed label.
+func (c *CacheLimit) limitUnlabeled(count int64) error {
 	limit := c.bounds.Limits.UnlabeledObjects
 	if count <= limit {
 		return nil
