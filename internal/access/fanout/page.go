@@ -36,7 +36,7 @@ type Page struct {
 	ResourceVersion, Continue string
 
 	cluster string
-	// items is the array of the objects, or of the rows of a table.
+	// items is the JSON array of objects or table rows.
 	items []byte
 	// columns are the column definitions of a table, or nil.
 	columns     []byte
@@ -100,7 +100,7 @@ func (s Style) ParsePage(cluster string, body []byte) (*Page, error) {
 	return p, s.checkItems(p)
 }
 
-// readColumnNames reads the names of the columns of a table.
+// readColumnNames reads the column names of a table.
 func (p *Page) readColumnNames() error {
 	if p.columns == nil {
 		return nil

@@ -186,7 +186,7 @@ func (b *binder) recordInterpretation(template *unstructured.Unstructured, reaso
 	return &interpretationError{err}
 }
 
-// interpretationError is an error of a rule of the interpreter.
+// interpretationError is an error that an interpreter rule returned.
 type interpretationError struct{ error }
 
 func (i *interpretationError) Unwrap() error { return i.error }

@@ -95,7 +95,7 @@ func (w *writeTracker) delete(r templateRef) {
 	delete(w.expected, r)
 }
 
-// deleteKind removes the records of all templates of a kind.
+// deleteKind removes all records of the kind's templates.
 func (w *writeTracker) deleteKind(kind schema.GroupVersionKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

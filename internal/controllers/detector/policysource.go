@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// policySource is the source of the controller of one kind of policies. It adds a policy to the
+// policySource is the event source of one policy controller. It adds a policy to the
 // catalog before it queues the policy.
 type policySource struct {
 	scope     policyScope
