@@ -32,6 +32,7 @@ import (
 	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/standalone/controlplane"
+	"karmada.io/karmada/internal/standalone/freeport"
 )
 
 // Env is a control plane with members.
@@ -164,7 +165,7 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 		return nil, fmt.Errorf("making directory of member %q: %w", name, err)
 	}
 	token := uuid.NewString()
-	port, err := FreePort()
+	port, err := freeport.Reserve()
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ import (
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
 	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/standalone/freeport"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -95,7 +96,7 @@ func startProgram(t *testing.T, name string, args ...string) (stop func()) {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	port, err := testenv.FreePort()
+	port, err := freeport.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
 package aggregatedapiserver
 
 import (
-	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +16,7 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/standalone/freeport"
 )
 
 func TestFlagsMatchUpstream(t *testing.T) {
@@ -122,13 +123,11 @@ func kubeconfigFile(t *testing.T) string {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := freeport.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
+	return strconv.Itoa(port)
 }
 
 func TestStartErrors(t *testing.T) {

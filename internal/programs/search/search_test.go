@@ -1,9 +1,9 @@
 package search
 
 import (
-	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +18,7 @@ import (
 	"karmada.io/karmada/internal/programs/extension"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/search"
+	"karmada.io/karmada/internal/standalone/freeport"
 )
 
 func TestFlagsMatchUpstream(t *testing.T) {
@@ -138,13 +139,11 @@ func kubeconfigFile(t *testing.T) string {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := freeport.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
+	return strconv.Itoa(port)
 }
 
 func TestStartErrors(t *testing.T) {

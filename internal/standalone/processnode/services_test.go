@@ -2,9 +2,7 @@ package processnode
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -12,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"karmada.io/karmada/internal/standalone/freeport"
 )
 
 // serviceMeta returns the metadata of a Service. Its UID, and so its address, differs in each run.
@@ -24,12 +24,11 @@ func serviceMeta(name string) metav1.ObjectMeta {
 // freePort returns a port of the loopback address on which no server listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	return int(netip.MustParseAddrPort(listener.Addr().String()).Port())
+	return port
 }
 
 // TestProgramsReachEachOtherByService runs a server and programs that connect to it by the names and

@@ -3,10 +3,10 @@ package up
 import (
 	"errors"
 	"fmt"
-	"net"
 	"syscall"
 
 	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/standalone/freeport"
 )
 
 // choosePorts chooses a free port for each name without a port. published names ports that
@@ -14,39 +14,36 @@ import (
 // the start of the server fails later. internal names ports that only this process uses. If
 // another process uses such a port, choosePorts chooses a new port.
 func choosePorts(ports map[string]int, published, internal []string) error {
-	// All listeners stay open until all ports are chosen, so that no two names get the same port.
-	var listeners []net.Listener
-	defer func() {
-		for _, listener := range listeners {
-			_ = listener.Close()
-		}
-	}()
-	choosePort := func(name string) error {
-		listener, err := standalone.Listen(standalone.Loopback, ports[name])
-		if err != nil {
-			return fmt.Errorf("choosing a port for %s: %w", name, err)
-		}
-		listeners = append(listeners, listener)
-		ports[name] = standalone.ListenerPort(listener)
-		return nil
-	}
 	for _, name := range internal {
-		err := choosePort(name)
-		if errors.Is(err, syscall.EADDRINUSE) {
-			ports[name] = 0
-			err = choosePort(name)
-		}
+		inUse, err := isPortInUse(ports[name])
 		if err != nil {
-			return err
+			return fmt.Errorf("checking the port of %s: %w", name, err)
+		}
+		if inUse {
+			ports[name] = 0
 		}
 	}
-	for _, name := range published {
+	for _, name := range append(published, internal...) {
 		if ports[name] != 0 {
 			continue
 		}
-		if err := choosePort(name); err != nil {
-			return err
+		port, err := freeport.Reserve()
+		if err != nil {
+			return fmt.Errorf("choosing a port for %s: %w", name, err)
 		}
+		ports[name] = port
 	}
 	return nil
+}
+
+// isPortInUse returns whether another process listens on the given port. Port 0 is not in use.
+func isPortInUse(port int) (bool, error) {
+	listener, err := standalone.Listen(standalone.Loopback, port)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, listener.Close()
 }

@@ -1,17 +1,15 @@
-package integration
+package freeport
 
 import (
 	"net"
 	"strconv"
 	"testing"
-
-	"karmada.io/karmada/internal/testenv"
 )
 
-func TestFreePortIsReservedForItsServer(t *testing.T) {
+func TestPortIsReservedForItsServer(t *testing.T) {
 	returned := map[int]bool{}
 	for range 200 {
-		port, err := testenv.FreePort()
+		port, err := Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}
