@@ -132,7 +132,10 @@ demo: quick ## start Karmada with three members and propagate nginx to two of th
 bench: build ## measure the propagation on this machine
 	test/bench/run
 
+bench-compare: ## compare the propagation of this build with that of the commit BASE
+	test/bench/compare $(BASE)
+
 clean: ## delete bin/ and dist/
 	rm -rf bin dist
 
-.PHONY: help go-version build quick gotestsum test test-tools test-light test-heavy test-real lint generate verify licenses sbom vulncheck images reproducible up demo bench clean
+.PHONY: help go-version build quick gotestsum test test-tools test-light test-heavy test-real lint generate verify licenses sbom vulncheck images reproducible up demo bench bench-compare clean

@@ -1,5 +1,5 @@
-// Command bench answers: how fast does a Karmada control plane propagate, and at which
-// cost?
+// Command bench measures the latency, the throughput and the cost of a Karmada control plane's
+// propagation.
 //
 // It treats the control plane as a black box: it needs only kubeconfigs and process IDs. It
 // creates Deployments as a user does, and watches them in the members. It can measure each
@@ -37,6 +37,12 @@ func run(ctx context.Context, arguments []string) error {
 	o.addFlags(flags)
 	if err := flags.Parse(arguments); err != nil {
 		return err
+	}
+	if len(o.compareBase) > 0 || len(o.compareCurrent) > 0 {
+		if len(o.compareBase) == 0 || len(o.compareCurrent) == 0 {
+			return errors.New("--compare-base and --compare-current need each other")
+		}
+		return compareReports(os.Stdout, o.compareBase, o.compareCurrent)
 	}
 	chosen, err := chooseScenarios(o.run)
 	if err != nil {

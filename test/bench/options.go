@@ -38,6 +38,9 @@ type options struct {
 	bindings         int
 
 	search searchOptions
+
+	// compareBase and compareCurrent are report files. If they are set, the program only compares them.
+	compareBase, compareCurrent []string
 }
 
 func defaultOptions() options {
@@ -82,6 +85,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.clusterObjects, "cluster-objects", o.clusterObjects, "number of Clusters of the schedule scenario")
 	flags.IntVar(&o.bindings, "bindings", o.bindings, "number of bindings of the schedule scenario")
 	o.search.addFlags(flags)
+	flags.StringSliceVar(&o.compareBase, "compare-base", o.compareBase, "files written with --json by runs of an earlier build; prints a comparison with --compare-current and measures nothing")
+	flags.StringSliceVar(&o.compareCurrent, "compare-current", o.compareCurrent, "files written with --json by runs of the current build")
 	flags.StringVar(&o.json, "json", o.json, "file to write the results to, as JSON")
 }
 
