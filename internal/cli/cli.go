@@ -20,25 +20,15 @@ import (
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"karmada.io/karmada/internal/cli/addons"
-	"karmada.io/karmada/internal/cli/apply"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/cordon"
-	"karmada.io/karmada/internal/cli/get"
-	"karmada.io/karmada/internal/cli/held"
+	"karmada.io/karmada/internal/cli/explain"
 	"karmada.io/karmada/internal/cli/installation"
 	"karmada.io/karmada/internal/cli/interpret"
-	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
 	_ "karmada.io/karmada/internal/cli/locale" // must be initialized before the packages of kubectl
-	"karmada.io/karmada/internal/cli/orphans"
-	"karmada.io/karmada/internal/cli/promote"
-	"karmada.io/karmada/internal/cli/register"
+	"karmada.io/karmada/internal/cli/membership"
+	"karmada.io/karmada/internal/cli/ownership"
 	"karmada.io/karmada/internal/cli/search"
-	"karmada.io/karmada/internal/cli/simulate"
-	"karmada.io/karmada/internal/cli/token"
-	"karmada.io/karmada/internal/cli/top"
-	"karmada.io/karmada/internal/cli/trace"
-	"karmada.io/karmada/internal/cli/tree"
 	"karmada.io/karmada/internal/console"
 )
 
@@ -68,7 +58,7 @@ var groups = []*cobra.Group{
 // commands are all commands in the order in which the help lists them.
 var commands = []commandRow{
 	{"basic", kubectl.NewExplain},
-	{"basic", get.New},
+	{"basic", kubectl.NewGet},
 	{"basic", search.New},
 	{"basic", kubectl.NewCreate},
 	{"basic", kubectl.NewDelete},
@@ -77,27 +67,27 @@ var commands = []commandRow{
 	{"registration", installation.NewDeinit},
 	{"registration", addons.New},
 	{"registration", installation.NewCerts},
-	{"registration", join.NewJoin},
-	{"registration", join.NewUnjoin},
-	{"registration", token.New},
-	{"registration", register.NewRegister},
-	{"registration", register.NewUnregister},
-	{"management", cordon.NewCordon},
-	{"management", cordon.NewUncordon},
-	{"management", cordon.NewTaint},
+	{"registration", membership.NewJoin},
+	{"registration", membership.NewUnjoin},
+	{"registration", membership.NewToken},
+	{"registration", membership.NewRegister},
+	{"registration", membership.NewUnregister},
+	{"management", membership.NewCordon},
+	{"management", membership.NewUncordon},
+	{"management", membership.NewTaint},
 	{"troubleshooting", kubectl.NewAttach},
 	{"troubleshooting", kubectl.NewLogs},
 	{"troubleshooting", kubectl.NewExec},
 	{"troubleshooting", kubectl.NewDescribe},
 	{"troubleshooting", interpret.New},
-	{"troubleshooting", trace.New},
-	{"troubleshooting", tree.New},
-	{"troubleshooting", simulate.New},
-	{"troubleshooting", orphans.New},
-	{"troubleshooting", held.New},
-	{"advanced", apply.New},
-	{"advanced", promote.New},
-	{"advanced", top.New},
+	{"troubleshooting", explain.NewTrace},
+	{"troubleshooting", explain.NewTree},
+	{"troubleshooting", explain.NewSimulate},
+	{"troubleshooting", ownership.NewOrphans},
+	{"troubleshooting", ownership.NewHeld},
+	{"advanced", kubectl.NewApply},
+	{"advanced", ownership.NewPromote},
+	{"advanced", kubectl.NewTop},
 	{"advanced", kubectl.NewPatch},
 	{"settings", kubectl.NewLabel},
 	{"settings", kubectl.NewAnnotate},

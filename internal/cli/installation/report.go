@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/token"
+	"karmada.io/karmada/internal/cli/membership"
 	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
@@ -160,7 +160,7 @@ func (o *initOptions) report(ctx context.Context, program *command.Program, resu
 		if err != nil {
 			return fmt.Errorf("creating a token for the registration of clusters: %w", err)
 		}
-		if register, err = token.RegisterCommand(program.Name, result.Karmada, created); err != nil {
+		if register, err = membership.RegisterCommand(program.Name, result.Karmada, created); err != nil {
 			return err
 		}
 	} else {

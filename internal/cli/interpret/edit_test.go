@@ -16,7 +16,6 @@ import (
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // An edit changes only the fields that the user changed, and only if the customization
@@ -37,7 +36,7 @@ func TestPatchHasTheResourceVersionAndTheChangedFields(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	o := &options{ClientFlags: targetcluster.ClientFlags{Program: &command.Program{IOStreams: streams, Kubeconfig: writeKubeconfig(t, server.URL)}}}
+	o := &options{ClientFlags: command.ClientFlags{Program: &command.Program{IOStreams: streams, Kubeconfig: writeKubeconfig(t, server.URL)}}}
 
 	original := customizationWith(map[configv1alpha1.InterpreterOperation]string{"InterpretHealth": "return 1\n", "Retain": "return 1\n"})
 	original.ResourceVersion = "7"

@@ -19,14 +19,13 @@ import (
 
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // requestTimeout is the time limit of the requests to the control plane.
 const requestTimeout = 30 * time.Second
 
 type options struct {
-	targetcluster.ClientFlags
+	command.ClientFlags
 	printFlags *genericclioptions.PrintFlags
 
 	filenames []string
@@ -45,7 +44,7 @@ type options struct {
 // New returns the command that checks, runs and edits customizations.
 func New(program *command.Program) *cobra.Command {
 	o := &options{
-		ClientFlags: targetcluster.ClientFlags{Program: program},
+		ClientFlags: command.ClientFlags{Program: program},
 		printFlags:  genericclioptions.NewPrintFlags("edited"),
 	}
 	cmd := &cobra.Command{

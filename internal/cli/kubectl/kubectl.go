@@ -1,5 +1,6 @@
-// Package kubectl runs the commands of kubectl on a control plane and its members. The commands keep
-// their flags, output and exit codes, but use clients of the selected target.
+// Package kubectl contains the commands of kubectl for a control plane and its members. Most commands are
+// kubectl's own, with clients of the selected cluster. apply, get and top differ from kubectl: apply
+// creates policies, and get and top query several clusters at the same time.
 package kubectl
 
 import (
@@ -14,22 +15,21 @@ import (
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
-// targets specifies in which clusters a verb can act. The zero value means only the control plane,
+// targetScope specifies in which clusters a verb can act. The zero value means only the control plane,
 // because commands that change templates do not act in members.
-type targets int
+type targetScope int
 
 const (
 	// karmadaOrMember means that the verb has the flags --operation-scope and --cluster.
-	karmadaOrMember targets = iota + 1
+	karmadaOrMember targetScope = iota + 1
 	// membersOnly means that the verb has the flag --cluster.
 	membersOnly
 )
 
-// verb is a command of kubectl, with the differences between kubectl and this program.
-type verb struct {
+// kubectlCommand is a command of kubectl, with the differences between kubectl and this program.
+type kubectlCommand struct {
 	newCommand func(parent string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command
 	// use replaces the usage line of kubectl unless it is empty.
 	use   string
@@ -38,7 +38,7 @@ type verb struct {
 	// replace the examples of kubectl, which do not work in this program.
 	examples         string
 	replacesExamples bool
-	targets          targets
+	targets          targetScope
 	// advice is printed after an error in the control plane unless it is empty.
 	advice string
 	// hasNoNamespace is true if the flag --namespace has no meaning.
@@ -46,8 +46,8 @@ type verb struct {
 }
 
 // build returns the command for a program.
-func (v verb) build(program *command.Program) *cobra.Command {
-	selection := &targetcluster.Selection{ClientFlags: targetcluster.ClientFlags{Program: program}}
+func (v kubectlCommand) build(program *command.Program) *cobra.Command {
+	selection := &command.Selection{ClientFlags: command.ClientFlags{Program: program}}
 	factory := selection.NewFactory(&selection.Target, 0)
 	cmd := v.newCommand(program.Name, factory, program.IOStreams)
 	selection.AddFlags(cmd)
@@ -101,7 +101,7 @@ func addCompletions(cmd *cobra.Command, factory cmdutil.Factory) {
 // Integrate makes a command of kubectl and its subcommands part of the program. The examples
 // contain the name of the program, and the command runs in the selected target. An interrupt ends
 // the command immediately, as commands of kubectl expect.
-func Integrate(cmd *cobra.Command, program *command.Program, selection *targetcluster.Selection) {
+func Integrate(cmd *cobra.Command, program *command.Program, selection *command.Selection) {
 	cmd.Example = replaceProgramName(cmd.Example, program.Name)
 	cmd.Long = replaceProgramName(cmd.Long, program.Name)
 	if arguments := cmd.Args; arguments == nil {
@@ -131,7 +131,7 @@ const podTimeout = "1s"
 // addAdvice prints advice after an error of a command in the control plane, and limits the wait
 // for a Pod in the control plane. The error handler of the command prints the advice, because
 // commands of kubectl exit after an error.
-func addAdvice(cmd *cobra.Command, program *command.Program, selection *targetcluster.Selection, advice string) {
+func addAdvice(cmd *cobra.Command, program *command.Program, selection *command.Selection, advice string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cmdutil.BehaviorOnFatal(func(message string, code int) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
-	"karmada.io/karmada/internal/cli/targetcluster"
+	"karmada.io/karmada/internal/cli/command"
 )
 
 // queryPath is the path of the resource that answers queries.
@@ -30,7 +30,7 @@ func (o *options) client(isWatch bool) (rest.Interface, error) {
 	if isWatch {
 		timeout = 0 // it would end the watch
 	}
-	return o.NewFactory(&targetcluster.Target{}, timeout).RESTClient()
+	return o.NewFactory(&command.Target{}, timeout).RESTClient()
 }
 
 // readPage returns at most limit objects after a continue token.

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/targetcluster"
 	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/domain/searchquery"
 )
@@ -29,8 +28,8 @@ const (
 )
 
 type options struct {
-	targetcluster.ClientFlags
-	timeout targetcluster.RequestTimeout
+	command.ClientFlags
+	timeout command.RequestTimeout
 	format  console.Format
 
 	clusters []string
@@ -43,7 +42,7 @@ type options struct {
 
 // New returns the command that searches objects in all members.
 func New(program *command.Program) *cobra.Command {
-	o := &options{ClientFlags: targetcluster.ClientFlags{Program: program}}
+	o := &options{ClientFlags: command.ClientFlags{Program: program}}
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Search objects in all members",
@@ -90,7 +89,7 @@ CLUSTER/NAMESPACE/KIND.GROUP/NAME, with - as the namespace of an object without 
 	o.timeout.AddFlag(cmd)
 	o.format.AddFlag(cmd)
 	flags := cmd.Flags()
-	o.AddNamespaceFlag(cmd, o.NewFactory(&targetcluster.Target{}, 0))
+	o.AddNamespaceFlag(cmd, o.NewFactory(&command.Target{}, 0))
 	cmd.Flag("namespace").Usage = "only objects in this namespace; all namespaces if empty"
 	flags.StringSliceVarP(&o.clusters, "cluster", "C", nil, "only objects of these members, comma separated; * is a wildcard")
 	o.Program.CompleteClusters(cmd, "cluster", &o.Context)
