@@ -56,7 +56,10 @@ func run(ctx context.Context, arguments []string) error {
 		return err
 	}
 	b := &bench{options: o, fleet: f, report: newReport(o)}
-	return errors.Join(b.measure(ctx, chosen), b.report.save(os.Stdout, o.json))
+	if err := errors.Join(b.measure(ctx, chosen), b.report.save(os.Stdout, o.json)); err != nil || o.budget == "" {
+		return err
+	}
+	return checkBudget(o.budget, b.report)
 }
 
 // bench is one run of the program.

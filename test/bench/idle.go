@@ -66,7 +66,7 @@ func (b *bench) measureIdle(ctx context.Context) error {
 		b.report.add("idle", "CPU of "+name, 100*share, "% of one core")
 	}
 	b.report.addMemory("idle", after)
-	b.report.addWrites("idle", "writes to karmada, a minute", after.karmadaWrites(before), max(1, int(took.Minutes()+0.5)))
+	b.report.addRequests("idle", "writes to karmada, a minute", after.karmadaRequests(before).requests.writes(), max(1, int(took.Minutes()+0.5)))
 	return nil
 }
 

@@ -18,6 +18,8 @@ type options struct {
 	processes     map[string]int
 	processesFile string
 	children      bool
+	// programMetrics has the metrics URL of each program whose allocations are measured.
+	programMetrics map[string]string
 
 	run            []string
 	singles        int
@@ -31,6 +33,7 @@ type options struct {
 	idleMembers    int
 	quiet          time.Duration
 	json           string
+	budget         string
 
 	schedulerCommand string
 	schedulerMetrics string
@@ -69,6 +72,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringToIntVar(&o.processes, "process", o.processes, "name=pid of a process whose CPU time and memory are measured; repeatable")
 	flags.StringVar(&o.processesFile, "processes-file", o.processesFile, `JSON file with the processes, [{"name":"karmada","pid":1}]; it is read again after a restart`)
 	flags.BoolVar(&o.children, "process-children", o.children, "include the descendants of these processes")
+	flags.StringToStringVar(&o.programMetrics, "program-metrics", o.programMetrics, "name=URL of the metrics of a program whose heap allocations are measured; repeatable")
 	flags.StringSliceVar(&o.run, "run", o.run, "scenarios to run: latency, burst, update, restart, frozen, delete, idle, schedule, search")
 	flags.IntVar(&o.singles, "singles", o.singles, "number of templates of the latency scenario")
 	flags.IntVar(&o.templates, "templates", o.templates, "number of templates of the other scenarios")
@@ -87,6 +91,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	o.search.addFlags(flags)
 	flags.StringSliceVar(&o.compareBase, "compare-base", o.compareBase, "files written with --json by runs of an earlier build; prints a comparison with --compare-current and measures nothing")
 	flags.StringSliceVar(&o.compareCurrent, "compare-current", o.compareCurrent, "files written with --json by runs of the current build")
+	flags.StringVar(&o.budget, "budget", o.budget, "JSON file with the largest accepted results; larger results are an error")
 	flags.StringVar(&o.json, "json", o.json, "file to write the results to, as JSON")
 }
 

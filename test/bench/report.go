@@ -61,9 +61,17 @@ func (r *report) addCost(scenario string, before, after sample, count int) {
 		cpu := after.processes[name].cpu - before.processes[name].cpu
 		r.add(scenario, "CPU of "+name+", per template", milliseconds(cpu)/float64(count), "ms")
 	}
+	for _, name := range slices.Sorted(maps.Keys(after.allocations)) {
+		a, b := after.allocations[name], before.allocations[name]
+		r.add(scenario, "allocations of "+name+", per template", (a.objects-b.objects)/float64(count), "objects")
+		r.add(scenario, "allocations of "+name+", per template", (a.bytes-b.bytes)/float64(count)/1000, "kB")
+	}
 	r.addMemory(scenario, after)
-	r.addWrites(scenario, "writes to karmada, per template", after.karmadaWrites(before), count)
-	r.addWrites(scenario, "writes to members, per template", after.memberWrites(before), count)
+	karmada := after.karmadaRequests(before)
+	r.addRequests(scenario, "reads of karmada, per template", karmada.requests.reads(), count)
+	r.add(scenario, "bytes written to karmada, per template", karmada.writtenBytes/float64(count)/1000, "kB")
+	r.addRequests(scenario, "writes to karmada, per template", karmada.requests.writes(), count)
+	r.addRequests(scenario, "writes to members, per template", after.memberWrites(before), count)
 }
 
 func (r *report) addMemory(scenario string, s sample) {
@@ -72,14 +80,14 @@ func (r *report) addMemory(scenario string, s sample) {
 	}
 }
 
-// addWrites reports the sum of writes, then each kind, the most frequent first.
-func (r *report) addWrites(scenario, quantity string, w writeCounts, count int) {
-	r.add(scenario, quantity, w.total()/float64(count), "requests")
-	kinds := slices.SortedFunc(maps.Keys(w), func(a, b writeKind) int {
-		return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a.String(), b.String()))
+// addRequests reports the number of requests, then each kind, the most frequent first.
+func (r *report) addRequests(scenario, quantity string, counts requestCounts, count int) {
+	r.add(scenario, quantity, counts.total()/float64(count), "requests")
+	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b requestKind) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.String(), b.String()))
 	})
 	for _, kind := range kinds {
-		r.add(scenario, quantity+": "+kind.String(), w[kind]/float64(count), "requests")
+		r.add(scenario, quantity+": "+kind.String(), counts[kind]/float64(count), "requests")
 	}
 }
 

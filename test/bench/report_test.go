@@ -65,11 +65,11 @@ func TestPercentileRank(t *testing.T) {
 
 func TestReportSave(t *testing.T) {
 	r := &report{Machine: "linux/amd64, 2 CPUs", Members: 3, Templates: 10, Replicas: 1}
-	post, patch := writeKind{"works", "POST"}, writeKind{"works/status", "PATCH"}
+	post, patch := requestKind{"works", "POST"}, requestKind{"works/status", "PATCH"}
 	before := sample{processes: map[string]usage{"karmada": {cpu: time.Second}}}
 	after := sample{
 		processes: map[string]usage{"karmada": {cpu: 2 * time.Second, rss: 300 << 20}},
-		karmada:   counters{writes: writeCounts{post: 30, patch: 35}},
+		karmada:   counters{requests: requestCounts{post: 30, patch: 35}},
 	}
 	r.addDuration("burst", "in every member", 4*time.Second, 10)
 	r.addCost("burst", before, after, 10)
@@ -87,6 +87,8 @@ func TestReportSave(t *testing.T) {
 | burst | in every member | 2.50 | templates/s |
 | burst | CPU of karmada, per template | 100 | ms |
 | burst | memory of karmada | 300 | MiB |
+| burst | reads of karmada, per template | 0.00 | requests |
+| burst | bytes written to karmada, per template | 0.00 | kB |
 | burst | writes to karmada, per template | 6.50 | requests |
 | burst | writes to karmada, per template: PATCH works/status | 3.50 | requests |
 | burst | writes to karmada, per template: POST works | 3.00 | requests |

@@ -37,8 +37,8 @@ func (b *bench) restart(ctx context.Context) error {
 	}
 	b.report.add("restart", "until the command returned", serving.Seconds(), "s")
 	b.report.add("restart", "until a new template ran everywhere", propagatedAt.Sub(start).Seconds(), "s")
-	b.report.addWrites("restart", "writes to karmada", after.karmadaWrites(before), 1)
-	b.report.addWrites("restart", "writes to members", after.memberWrites(before), 1)
+	b.report.addRequests("restart", "writes to karmada", after.karmadaRequests(before).requests.writes(), 1)
+	b.report.addRequests("restart", "writes to members", after.memberWrites(before), 1)
 	b.report.addMemory("restart", after)
 	return nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"os"
 	"time"
 )
@@ -9,15 +11,22 @@ import (
 // sample is one reading of all processes and counters. The difference of two samples is the
 // cost of a scenario.
 type sample struct {
-	processes map[string]usage
-	karmada   counters
-	members   []counters
+	processes   map[string]usage
+	allocations map[string]allocations
+	karmada     counters
+	members     []counters
 }
+
+// allocations are the heap allocations of a program since its start.
+type allocations struct{ objects, bytes float64 }
 
 func (b *bench) sample(ctx context.Context) (sample, error) {
 	var s sample
 	var err error
 	if s.processes, err = b.usage(); err != nil {
+		return s, err
+	}
+	if s.allocations, err = b.allocations(ctx); err != nil {
 		return s, err
 	}
 	if s.karmada, err = scrapeCounters(ctx, b.fleet.karmada); err != nil {
@@ -39,6 +48,20 @@ func (b *bench) usage() (map[string]usage, error) {
 		return nil, err
 	}
 	return processReader{proc: os.DirFS("/proc"), children: b.options.children}.usageByName(pids)
+}
+
+// allocations reads the allocations of the programs in --program-metrics.
+func (b *bench) allocations(ctx context.Context) (map[string]allocations, error) {
+	const objects, size = "go_memstats_mallocs_total", "go_memstats_alloc_bytes_total"
+	read := map[string]allocations{}
+	for name, address := range b.options.programMetrics {
+		values, err := readMetrics(ctx, http.DefaultClient, address, objects, size)
+		if err != nil {
+			return nil, fmt.Errorf("reading the metrics of %s: %w", name, err)
+		}
+		read[name] = allocations{objects: values[objects], bytes: values[size]}
+	}
+	return read, nil
 }
 
 // sampleSettled takes the sample at the end of a measurement. It reads CPU time at once,
@@ -69,16 +92,14 @@ func (b *bench) waitForLateWrites(ctx context.Context) error {
 	}
 }
 
-// karmadaWrites returns the writes to the control plane since an earlier sample.
-func (s sample) karmadaWrites(before sample) writeCounts {
-	return s.karmada.writesSince(before.karmada)
-}
+// karmadaRequests returns the increase of the control plane's counters since an earlier sample.
+func (s sample) karmadaRequests(before sample) counters { return s.karmada.since(before.karmada) }
 
 // memberWrites returns the sum of the writes to all members since an earlier sample.
-func (s sample) memberWrites(before sample) writeCounts {
-	sum := writeCounts{}
+func (s sample) memberWrites(before sample) requestCounts {
+	sum := requestCounts{}
 	for i, counted := range s.members {
-		for kind, count := range counted.writesSince(before.members[i]) {
+		for kind, count := range counted.since(before.members[i]).requests.writes() {
 			sum[kind] += count
 		}
 	}

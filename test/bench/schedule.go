@@ -68,7 +68,6 @@ func (b *bench) measureFirstScheduling(ctx context.Context) error {
 	b.report.add(scenario, "CPU of the scheduler, per binding", milliseconds(cpu.cpu)/count, "ms")
 	b.report.add(scenario, "memory of the scheduler", float64(cpu.rss)/(1<<20), "MiB")
 	b.report.addCost(scenario, before, after, b.options.bindings)
-	b.report.add(scenario, "events, per binding", (after.karmada.events-before.karmada.events)/count, "requests")
 	return nil
 }
 
@@ -91,7 +90,7 @@ func (b *bench) measureSchedulerRestart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.add("schedule", "writes after a restart with nothing changed", after.karmadaWrites(before).total(), "requests")
+	b.report.add("schedule", "writes after a restart with nothing changed", after.karmadaRequests(before).requests.writes().total(), "requests")
 	b.report.add("schedule", "CPU of the scheduler for the restart, per binding", milliseconds(cpu.cpu)/float64(b.options.bindings), "ms")
 	return nil
 }
