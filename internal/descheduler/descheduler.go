@@ -1,14 +1,19 @@
-// Package descheduler is the loop that uses the decisions of package descheduling: it
-// periodically looks for bindings with missing ready replicas, asks the estimators of these
-// clusters for unschedulable replicas, and takes these replicas away. The scheduler then places
-// the replicas elsewhere.
+// Package descheduler removes replicas from clusters that cannot run them, so that the scheduler
+// places them in other clusters. It periodically looks for bindings with fewer ready than assigned
+// replicas, and asks the clusters' estimators how many of the replicas have been unschedulable for
+// too long.
 //
 // Invariants:
-//   - Bindings without missing ready replicas cause no request and no write.
-//   - A pass writes at most once. The write requires the version of the binding that was read, so it
-//     never undoes an eviction or the change of another client.
-//   - An estimator that fails only protects the replicas of its own cluster.
-//   - ClusterResourceBindings are not processed, because templates without a namespace have no Pods.
+//   - A binding whose replicas are all ready causes no request and no write.
+//   - A target keeps at least its ready replicas. No target gets more replicas, and no target is
+//     added or removed. A target can keep 0 replicas.
+//   - Missing data is no reason to remove replicas: a cluster keeps its replicas if its estimator
+//     does not respond.
+//   - Nothing is removed before the scheduler has processed the binding's latest change. Otherwise
+//     replicas could be removed that no scheduler places again.
+//   - A reconcile writes at most once. The write requires the resourceVersion that was read, so it
+//     never reverts an eviction or another client's change.
+//   - ClusterResourceBindings are ignored, because cluster-scoped templates have no Pods.
 package descheduler
 
 import (
@@ -33,15 +38,14 @@ import (
 // Name is the name of the descheduler in logs, metrics and events.
 const Name = "karmada-descheduler"
 
-// backoff is the backoff of bindings that failed.
+// backoff applies to bindings whose reconcile failed.
 var backoff = loop.Backoff{Base: 5 * time.Millisecond, Max: 1000 * time.Second}
 
-// Options are the options that operators may set.
+// Options configures the descheduler.
 type Options struct {
-	// Interval is the time between two searches for bindings with missing ready replicas.
+	// Interval is the time between two searches for bindings with unready replicas.
 	Interval time.Duration
-	// UnschedulableThreshold is how long a Pod must be unschedulable before its replica is taken
-	// away.
+	// UnschedulableThreshold is how long a Pod must be unschedulable before its replica is removed.
 	UnschedulableThreshold time.Duration
 }
 
@@ -52,13 +56,12 @@ func DefaultOptions() Options {
 
 // Estimator returns how many replicas of a workload are unschedulable.
 type Estimator interface {
-	// UnschedulableReplicas returns one estimate for each cluster, in the order of the clusters. The
-	// count is the number of replicas that are unschedulable for longer than the threshold. It is
+	// UnschedulableReplicas returns one estimate per cluster, in the order of clusters. Its count is
+	// the number of replicas that have been unschedulable for longer than threshold, or
 	// capacity.Unknown if the cluster has no estimator.
 	//
-	// UnschedulableReplicas returns after a timeout even if an estimator does not respond. Later
-	// calls do not wait again for an estimator that did not respond, because the descheduler has
-	// only one worker.
+	// UnschedulableReplicas must return after a timeout even if an estimator does not respond, and
+	// later calls must not wait for this estimator again, because the descheduler has only one worker.
 	UnschedulableReplicas(ctx context.Context, workload workv1alpha2.ObjectReference, threshold time.Duration, clusters []string) []capacity.Estimate
 }
 
@@ -68,13 +71,13 @@ type descheduler struct {
 	cache     cache.Cache
 	estimator Estimator
 	events    *loop.Events
-	// ownWrites holds the versions of the bindings that the descheduler wrote and that the cache
-	// does not show yet. Without ownWrites, replicas could be taken away twice.
+	// ownWrites tracks the descheduler's writes until the cache shows them. Without it, a stale
+	// binding could lose the same replicas twice.
 	ownWrites *loop.Writes[reconcile.Request]
 	now       func() time.Time
 }
 
-// Add registers the descheduler with a manager.
+// Add registers the descheduler with mgr.
 func Add(mgr manager.Manager, estimator Estimator, o Options) error {
 	d := &descheduler{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), estimator: estimator,
@@ -97,12 +100,12 @@ func Add(mgr manager.Manager, estimator Estimator, o Options) error {
 	return c.Watch(&search{descheduler: d})
 }
 
-// findCluster returns a cluster of the cache, or nil if the cache does not contain it. The cluster
-// must not be modified.
+// findCluster returns a lookup of cached clusters. The lookup returns nil for a cluster that is not in
+// the cache. Its results must not be modified.
 func (d *descheduler) findCluster(ctx context.Context) func(name string) *clusterv1alpha1.Cluster {
 	return func(name string) *clusterv1alpha1.Cluster {
 		cluster := &clusterv1alpha1.Cluster{}
-		// A cluster that cannot be read keeps its replicas.
+		// A cluster that cannot be read counts as not found, so it keeps its replicas.
 		if d.karmada.Get(ctx, client.ObjectKey{Name: name}, cluster, client.UnsafeDisableDeepCopy) != nil {
 			return nil
 		}
@@ -110,10 +113,10 @@ func (d *descheduler) findCluster(ctx context.Context) func(name string) *cluste
 	}
 }
 
-// read returns a binding of the cache, or nil if the binding does not exist or is being deleted. The
-// binding must not be modified. The error is loop.ErrStale if the cache does not show the last write
-// of the descheduler.
-func (d *descheduler) read(ctx context.Context, r reconcile.Request) (*workv1alpha2.ResourceBinding, error) {
+// readBinding returns the cached binding, or nil if it does not exist or is being deleted. The binding
+// must not be modified. The error is loop.ErrStale if the cache does not show the descheduler's last
+// write yet.
+func (d *descheduler) readBinding(ctx context.Context, r reconcile.Request) (*workv1alpha2.ResourceBinding, error) {
 	stored := &workv1alpha2.ResourceBinding{}
 	err := d.karmada.Get(ctx, r.NamespacedName, stored, client.UnsafeDisableDeepCopy)
 	switch {

@@ -19,7 +19,6 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
 )
 
@@ -27,28 +26,21 @@ var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // newBinding returns a scheduled binding with a current status: 5 replicas in m1, of which 3 are
 // ready, and 2 ready replicas in m2.
-func newBinding(t *testing.T, name string, changes ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
-	t.Helper()
+func newBinding(name string, changes ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
 	bound := &workv1alpha2.ResourceBinding{}
 	bound.Namespace, bound.Name, bound.Generation, bound.UID = "shop", name+"-deployment", 4, "b1"
 	bound.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p1"}
 	bound.Spec = workv1alpha2.ResourceBindingSpec{
 		Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name, UID: "t1"},
 		Replicas: 7, ReplicaRequirements: &workv1alpha2.ReplicaRequirements{},
-		Placement: &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{
-			ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceAggregated,
-		}},
-		Clusters: targets(5, 2),
+		Placement: &policyv1alpha1.Placement{ReplicaScheduling: aggregated()},
+		Clusters:  targets(5, 2),
 	}
 	bound.Status.SchedulerObservedGeneration = 4
 	bound.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
 		newStatus("m1", `{"replicas":5,"readyReplicas":3}`), newStatus("m2", `{"replicas":2,"readyReplicas":2}`),
 	}
-	applied, err := placement.AppliedPlacement(bound.Spec.Placement)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound.Annotations = map[string]string{policyv1alpha1.AppliedPlacementAnnotation: applied}
+	recordPlacement(bound)
 	for _, change := range changes {
 		change(bound)
 	}
@@ -60,8 +52,13 @@ func targets(m1, m2 int32) []workv1alpha2.TargetCluster {
 	return []workv1alpha2.TargetCluster{{Name: "m1", Replicas: m1}, {Name: "m2", Replicas: m2}}
 }
 
+// newStatus returns the status item of a cluster. Without raw, the item has no status.
 func newStatus(cluster, raw string) workv1alpha2.AggregatedStatusItem {
-	return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Status: &runtime.RawExtension{Raw: []byte(raw)}}
+	item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true}
+	if raw != "" {
+		item.Status = &runtime.RawExtension{Raw: []byte(raw)}
+	}
+	return item
 }
 
 func newCluster(name string) *clusterv1alpha1.Cluster {

@@ -61,7 +61,7 @@ func TestReplicasAreRemoved(t *testing.T) {
 			if test.change == nil {
 				test.change = func(*workv1alpha2.ResourceBinding) {}
 			}
-			f := newFixture(t, newBinding(t, "web", test.change))
+			f := newFixture(t, newBinding("web", test.change))
 			f.estimator.estimates = test.estimates
 			if result := f.pass(t); !result.IsZero() {
 				t.Errorf("result %v", result)
@@ -86,7 +86,7 @@ func TestReplicasAreRemoved(t *testing.T) {
 
 // The next pass waits until the scheduler has placed the removed replicas.
 func TestRemovalIsNotRepeated(t *testing.T) {
-	f := newFixture(t, newBinding(t, "web"))
+	f := newFixture(t, newBinding("web"))
 	f.pass(t)
 	f.pass(t)
 	if diff := cmp.Diff(targets(3, 2), f.stored(t).Spec.Clusters); diff != "" || f.writes != 1 || len(f.estimator.asked) != 1 {
@@ -95,7 +95,7 @@ func TestRemovalIsNotRepeated(t *testing.T) {
 }
 
 func TestConflictIsRetriedWithoutEvent(t *testing.T) {
-	f := newFixture(t, newBinding(t, "web"))
+	f := newFixture(t, newBinding("web"))
 	f.rejectWrite = apierrors.NewConflict(schema.GroupResource{}, "web", errors.New("newer"))
 	if result := f.pass(t); result != loop.StaleResult() {
 		t.Errorf("result %v, want a retry with backoff", result)
@@ -110,7 +110,7 @@ func TestConflictIsRetriedWithoutEvent(t *testing.T) {
 }
 
 func TestFailureIsRecordedOnce(t *testing.T) {
-	f := newFixture(t, newBinding(t, "web"))
+	f := newFixture(t, newBinding("web"))
 	for range 2 {
 		f.rejectWrite = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "denied"}}
 		if _, err := f.Reconcile(t.Context(), requestFor("web")); err == nil {
@@ -129,7 +129,7 @@ func TestFailureIsRecordedOnce(t *testing.T) {
 
 // The cache does not show the last write, so the pass must not count the same Pods twice.
 func TestStaleCacheIsNotUsed(t *testing.T) {
-	f := newFixture(t, newBinding(t, "web"))
+	f := newFixture(t, newBinding("web"))
 	written := f.stored(t)
 	written.ResourceVersion += "0"
 	f.ownWrites.Record(requestFor("web"), written)
@@ -166,7 +166,7 @@ func TestChangesWhileEstimatorsAnswer(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, newBinding(t, "web"))
+			f := newFixture(t, newBinding("web"))
 			f.estimator.whileAnswering = func() {
 				changed := f.stored(t)
 				test.change(changed)
@@ -185,7 +185,7 @@ func TestChangesWhileEstimatorsAnswer(t *testing.T) {
 }
 
 func TestBindingIsDeletedWhileEstimatorsAnswer(t *testing.T) {
-	f := newFixture(t, newBinding(t, "web"))
+	f := newFixture(t, newBinding("web"))
 	f.estimator.whileAnswering = func() {
 		if err := f.store.Delete(t.Context(), f.stored(t)); err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func updateSpec(ctx context.Context, store client.Client, changed *workv1alpha2.
 func TestDeschedulingSurvivesCrashes(t *testing.T) {
 	looptest.CrashCase{
 		NewStore: func() client.WithWatch {
-			return newFixture(t, newBinding(t, "web")).store
+			return newFixture(t, newBinding("web")).store
 		},
 		NewLoop: func(karmada, others client.WithWatch) func(context.Context) error {
 			f := newFixture(t)

@@ -10,16 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/descheduling"
 	"karmada.io/karmada/internal/loop"
 )
 
-// search is the source of the queue. It periodically queues the bindings with missing ready
-// replicas. The queue contains each binding at most once.
+// search is the event source of the queue: it periodically queues the bindings with candidates.
 type search struct{ descheduler *descheduler }
 
-// Start implements source.TypedSource. The first search begins at once. The searches end with the
-// context.
+// Start implements source.TypedSource. The first search starts immediately, and the searches stop
+// when ctx is canceled.
 func (s *search) Start(ctx context.Context, queue loop.Queue[reconcile.Request]) error {
 	d := s.descheduler
 	informer, err := d.cache.GetInformer(ctx, &workv1alpha2.ResourceBinding{})
@@ -36,7 +34,7 @@ func (s *search) Start(ctx context.Context, queue loop.Queue[reconcile.Request])
 	return nil
 }
 
-// searchPeriodically searches until the context ends.
+// searchPeriodically searches until ctx is canceled.
 func (d *descheduler) searchPeriodically(ctx context.Context, queue loop.Queue[reconcile.Request]) {
 	ticker := time.NewTicker(d.options.Interval)
 	defer ticker.Stop()
@@ -53,9 +51,8 @@ func (d *descheduler) searchPeriodically(ctx context.Context, queue loop.Queue[r
 	}
 }
 
-// enqueueCandidates queues the bindings with a cluster that may lose replicas. It reads all bindings
-// of the cache once for each interval, which costs less than an index that is computed for each
-// change of a status.
+// enqueueCandidates queues the bindings with at least one candidate. It scans all cached bindings once
+// per interval, which costs less than an index that would be updated at each status change.
 func (d *descheduler) enqueueCandidates(ctx context.Context, queue loop.Queue[reconcile.Request]) error {
 	bindings := &workv1alpha2.ResourceBindingList{}
 	if err := d.karmada.List(ctx, bindings, client.UnsafeDisableDeepCopy); err != nil {
@@ -65,7 +62,7 @@ func (d *descheduler) enqueueCandidates(ctx context.Context, queue loop.Queue[re
 	for i := range bindings.Items {
 		bound := &bindings.Items[i]
 		r := requestOf(bound)
-		if !d.ownWrites.IsStale(r, bound) && len(descheduling.Candidates(bound, findCluster)) > 0 {
+		if !d.ownWrites.IsStale(r, bound) && len(candidatesOf(bound, findCluster)) > 0 {
 			queue.Add(r)
 		}
 	}

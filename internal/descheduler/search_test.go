@@ -31,12 +31,12 @@ func takeAll(queue loop.Queue[reconcile.Request]) []string {
 
 func TestSearchQueuesOnlyBindingsWithMissingReplicas(t *testing.T) {
 	f := newFixture(t,
-		newBinding(t, "missing"),
-		newBinding(t, "ready", func(b *workv1alpha2.ResourceBinding) {
+		newBinding("missing"),
+		newBinding("ready", func(b *workv1alpha2.ResourceBinding) {
 			b.Status.AggregatedStatus[0] = newStatus("m1", `{"readyReplicas":5}`)
 		}),
-		newBinding(t, "unscheduled", func(b *workv1alpha2.ResourceBinding) { b.Annotations = nil }),
-		newBinding(t, "written"),
+		newBinding("unscheduled", func(b *workv1alpha2.ResourceBinding) { b.Annotations = nil }),
+		newBinding("written"),
 	)
 	written := &workv1alpha2.ResourceBinding{}
 	if err := f.store.Get(t.Context(), requestFor("written").NamespacedName, written); err != nil {
@@ -60,7 +60,7 @@ func TestSearchQueuesOnlyBindingsWithMissingReplicas(t *testing.T) {
 }
 
 func TestSearchIsRepeatedAfterTheInterval(t *testing.T) {
-	f := newFixture(t, newBinding(t, "web"))
+	f := newFixture(t, newBinding("web"))
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		queue := newQueue()
@@ -94,7 +94,7 @@ func TestDeletedBindingIsNotTracked(t *testing.T) {
 	if err := (&search{f.descheduler}).Start(ctx, queue); err != nil {
 		t.Fatal(err)
 	}
-	gone := newBinding(t, "web")
+	gone := newBinding("web")
 	f.ownWrites.Record(requestFor("web"), gone)
 	informer, err := f.informers.FakeInformerFor(ctx, gone)
 	if err != nil {

@@ -3,16 +3,16 @@ package reference
 import (
 	"path"
 
-	"karmada.io/karmada/internal/domain/interpreter/thirdparty"
+	"karmada.io/karmada/internal/domain/interpreter/builtin"
 )
 
 // kindsFolder is the folder of the shipped customizations, relative to the folder of the pages.
-const kindsFolder = "../../internal/domain/interpreter/thirdparty/kinds"
+const kindsFolder = "../../internal/domain/interpreter/builtin/kinds"
 
 // kindsPage returns the page of the kinds of other projects. The page is made of the comments of the
 // shipped customizations.
 func kindsPage() (*markdown, error) {
-	kinds, err := thirdparty.Kinds()
+	kinds, err := builtin.Kinds()
 	if err != nil {
 		return nil, err
 	}

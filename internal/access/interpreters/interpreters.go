@@ -27,7 +27,6 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/interpreter/script"
-	"karmada.io/karmada/internal/domain/interpreter/thirdparty"
 	"karmada.io/karmada/internal/domain/interpreter/webhook"
 )
 
@@ -65,7 +64,7 @@ func New(o Options) (*Interpreter, error) {
 		o.Now = time.Now
 	}
 	engine, err := script.NewEngine(script.Options{
-		Now: o.Now, ResourceQuotaEstimate: o.ResourceQuotaEstimate, Print: o.Print, Modules: thirdparty.Modules(),
+		Now: o.Now, ResourceQuotaEstimate: o.ResourceQuotaEstimate, Print: o.Print, Modules: builtin.Modules(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the script engine: %w", err)

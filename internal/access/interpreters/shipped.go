@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/interpreter/script"
-	"karmada.io/karmada/internal/domain/interpreter/thirdparty"
 )
 
 // shippedRules is the source of the rules of well-known kinds of other projects. The rules are
@@ -15,7 +15,7 @@ import (
 type shippedRules map[schema.GroupVersionKind]interpreter.Rules
 
 func newShippedRules(engine *script.Engine) (shippedRules, error) {
-	customizations, err := thirdparty.Customizations()
+	customizations, err := builtin.Customizations()
 	if err != nil {
 		return nil, fmt.Errorf("reading the shipped customizations: %w", err)
 	}

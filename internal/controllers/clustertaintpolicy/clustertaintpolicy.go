@@ -23,7 +23,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/taint"
+	"karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
 )
@@ -65,23 +65,23 @@ func Add(mgr manager.Manager, o Options) error {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	cluster := &clusterv1alpha1.Cluster{}
-	if err := r.karmada.Get(ctx, request.NamespacedName, cluster); err != nil {
+	stored := &clusterv1alpha1.Cluster{}
+	if err := r.karmada.Get(ctx, request.NamespacedName, stored); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if cluster.DeletionTimestamp != nil {
+	if stored.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
 	policies := &policyv1alpha1.ClusterTaintPolicyList{}
 	if err := r.karmada.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
-	tainted := cluster.DeepCopy()
-	tainted.Spec.Taints = taint.ApplyPolicies(cluster, policies.Items, metav1.NewTime(r.now()))
-	if equality.Semantic.DeepEqual(cluster.Spec.Taints, tainted.Spec.Taints) {
+	tainted := stored.DeepCopy()
+	tainted.Spec.Taints = cluster.ApplyTaintPolicies(stored, policies.Items, metav1.NewTime(r.now()))
+	if equality.Semantic.DeepEqual(stored.Spec.Taints, tainted.Spec.Taints) {
 		return reconcile.Result{}, nil
 	}
-	return r.writeTaints(ctx, cluster, tainted)
+	return r.writeTaints(ctx, stored, tainted)
 }
 
 // writeTaints stores the taints. After a conflict the Cluster is queued again without an event.

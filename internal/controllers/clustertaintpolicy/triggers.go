@@ -14,7 +14,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/taint"
+	"karmada.io/karmada/internal/domain/cluster"
 )
 
 // onlyRelevantClusters returns a predicate that selects new clusters, and updates of a cluster
@@ -24,7 +24,7 @@ func onlyRelevantClusters() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			return ok && ok2 && taint.NeedsReevaluation(older, newer)
+			return ok && ok2 && cluster.NeedsTaintUpdate(older, newer)
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
@@ -58,7 +58,7 @@ func (r *reconciler) enqueueTargets(ctx context.Context, q queue, policies ...*p
 	}
 	for i := range clusters.Items {
 		for _, policy := range policies {
-			if taint.Targets(policy, &clusters.Items[i]) {
+			if cluster.IsTaintPolicyTarget(policy, &clusters.Items[i]) {
 				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
 				break
 			}

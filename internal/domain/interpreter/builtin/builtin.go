@@ -1,10 +1,14 @@
-// Package builtin implements the interpreter rules for kinds of Kubernetes and for ServiceImport.
+// Package builtin contains the interpreter rules that Karmada ships: rules in Go for Kubernetes kinds
+// and ServiceImport (New), and customizations with Lua scripts for third-party kinds (Customizations).
+//
+// Each file in the folder kinds is a ResourceInterpreterCustomization, as a user would write it. To
+// ship another third-party kind, add one file to kinds, and one file with test objects to testdata.
 //
 // Invariants, in addition to those of package interpreter:
 //
-//   - Rules apply to exactly the group, version and kind in the table of New.
-//   - Sums over clusters saturate. An invalid status of a member causes an error that contains the
-//     name of the cluster.
+//   - A rule applies only to the exact group, version and kind for which it is registered.
+//   - Sums over clusters saturate instead of overflowing. An invalid member status returns an error
+//     that names the cluster.
 //   - Results are deterministic: the same input gives the same output, and unordered lists are
 //     sorted.
 package builtin
@@ -25,7 +29,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// Options configures the rules.
+// Options configures the rules that are written in Go.
 type Options struct {
 	// ResourceQuotaEstimate sets the priority class in replica requirements, so that estimators can
 	// apply quotas with a priority class scope. The default is false.
@@ -35,7 +39,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// New returns a source that provides the builtin rules.
+// New returns the source of the rules that are written in Go.
 func New(options Options) interpreter.Source {
 	pods := podReader{includePriorityClass: options.ResourceQuotaEstimate}
 	return table{

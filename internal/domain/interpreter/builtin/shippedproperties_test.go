@@ -1,4 +1,4 @@
-package thirdparty
+package builtin_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package thirdparty
+package builtin_test
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
@@ -137,7 +138,7 @@ func TestCasesAreComplete(t *testing.T) {
 		t.Run(strings.TrimSuffix(kind.File, ".yaml"), func(t *testing.T) {
 			for _, operation := range interpreter.ScriptOperations() {
 				scripted := operation.Script(&kind.Customization.Spec.Customizations) != ""
-				described := slices.ContainsFunc(kind.Operations, func(text OperationText) bool { return text.Name == operation.Name })
+				described := slices.ContainsFunc(kind.Operations, func(text builtin.OperationText) bool { return text.Name == operation.Name })
 				covered := slices.ContainsFunc(kind.fixture.Cases, func(c fixtureCase) bool { return c.Operation == operation.Name })
 				if described != scripted || covered != scripted {
 					t.Errorf("%s: has a script: %t, is in the comment of the file: %t, has a case: %t", operation.Name, scripted, described, covered)
@@ -197,7 +198,7 @@ func TestFixturesHaveKinds(t *testing.T) {
 
 // TestScriptsCompile compiles all scripts and modules.
 func TestScriptsCompile(t *testing.T) {
-	for name, text := range Modules() {
+	for name, text := range builtin.Modules() {
 		if err := script.Check(text); err != nil {
 			t.Errorf("module %s: %v", name, err)
 		}
@@ -207,27 +208,6 @@ func TestScriptsCompile(t *testing.T) {
 			if err := script.Check(operation.Script(&kind.Customization.Spec.Customizations)); err != nil {
 				t.Errorf("%s, %s: %v", kind.File, operation.Name, err)
 			}
-		}
-	}
-}
-
-func TestParseKind(t *testing.T) {
-	text := "# A Foo\n#   is bar.\n# Retain: Keeps one.\n# And: more.\n# InterpretHealth: Never.\nmetadata: {name: foo.example.io}\n# no comment of the start\n"
-	got, err := parseKind("foo.yaml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Kind{
-		File: "foo.yaml", Customization: &configv1alpha1.ResourceInterpreterCustomization{}, Description: "A Foo is bar.",
-		Operations: []OperationText{{configv1alpha1.InterpreterOperationRetain, "Keeps one. And: more."}, {configv1alpha1.InterpreterOperationInterpretHealth, "Never."}},
-	}
-	want.Customization.Name = "foo.example.io"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for name, invalid := range map[string]string{"an unknown field is an error": "specs: {}", "text that is no YAML is an error": "{"} {
-		if _, err := parseKind("foo.yaml", invalid); err == nil {
-			t.Error(name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package descheduling
+package descheduler
 
 import (
 	"fmt"
@@ -20,18 +20,18 @@ func TestRemovals(t *testing.T) {
 	}{
 		"unschedulable replicas are removed":                      {5, 3, 2, 3},
 		"ready replicas stay":                                     {5, 4, 3, 4},
-		"all replicas are unschedulable":                          {5, UnknownReady, 5, 0},
-		"some replicas are unschedulable and the rest is unknown": {5, UnknownReady, 2, 3},
+		"all replicas are unschedulable":                          {5, unknownReady, 5, 0},
+		"some replicas are unschedulable and the rest is unknown": {5, unknownReady, 2, 3},
 		"no replica is ready":                                     {5, 0, 5, 0},
 		"no replica is unschedulable":                             {5, 3, 0, 5},
 		"the estimator has no number":                             {5, 3, -1, 5},
 		"more unschedulable replicas than assigned":               {5, 3, 6, 5},
-		"as many replicas as possible":                            {math.MaxInt32, UnknownReady, math.MaxInt32, 0},
+		"as many replicas as possible":                            {math.MaxInt32, unknownReady, math.MaxInt32, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			removals := Removals([]Candidate{{"m1", test.assigned, test.ready}}, map[string]int32{"m1": test.unschedulable})
-			lowered := Lower([]workv1alpha2.TargetCluster{{Name: "m1", Replicas: test.assigned}}, removals)
+			removals := removalsFor([]candidate{{"m1", test.assigned, test.ready}}, map[string]int32{"m1": test.unschedulable})
+			lowered := lowerTargets([]workv1alpha2.TargetCluster{{Name: "m1", Replicas: test.assigned}}, removals)
 			if diff := cmp.Diff([]workv1alpha2.TargetCluster{{Name: "m1", Replicas: test.kept}}, lowered); diff != "" {
 				t.Errorf("targets (-want +got):\n%s", diff)
 			}
@@ -43,29 +43,29 @@ func TestRemovals(t *testing.T) {
 }
 
 func TestClusterWithoutAnswerKeepsReplicas(t *testing.T) {
-	got := Removals([]Candidate{{"m1", 5, 3}, {"m2", 4, 0}, {"m3", 2, 1}}, map[string]int32{"m1": 2, "m3": 1, "m4": 9})
-	if diff := cmp.Diff([]Removal{{"m1", 2}, {"m3", 1}}, got); diff != "" {
+	got := removalsFor([]candidate{{"m1", 5, 3}, {"m2", 4, 0}, {"m3", 2, 1}}, map[string]int32{"m1": 2, "m3": 1, "m4": 9})
+	if diff := cmp.Diff([]removal{{"m1", 2}, {"m3", 1}}, got); diff != "" {
 		t.Errorf("removals (-want +got):\n%s", diff)
 	}
 }
 
-func TestMessage(t *testing.T) {
+func TestRemovalMessage(t *testing.T) {
 	const want = "Binding has been descheduled, 2 replica(s) in cluster(member1), 1 replica(s) in cluster(member2), 3 total descheduled replica(s)"
-	if diff := cmp.Diff(want, Message([]Removal{{"member1", 2}, {"member2", 1}})); diff != "" {
+	if diff := cmp.Diff(want, removalMessage([]removal{{"member1", 2}, {"member2", 1}})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestTargetsAreOnlyLowered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		bound := newBinding()
+		bound := newBinding("web")
 		bound.Spec.Clusters, bound.Status.AggregatedStatus = nil, nil
 		sum, ready, unschedulable := int64(0), map[string]int64{}, map[string]int32{}
 		for _, name := range rapid.SliceOfDistinct(rapid.StringMatching(`m[0-9]`), rapid.ID).Draw(t, "clusters") {
 			replicas := rapid.Int32Range(0, 20).Draw(t, "assigned")
 			bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: name, Replicas: replicas})
 			sum += int64(replicas)
-			ready[name] = UnknownReady
+			ready[name] = unknownReady
 			if rapid.Bool().Draw(t, "reported") {
 				ready[name] = rapid.Int64Range(0, 25).Draw(t, "ready")
 				bound.Status.AggregatedStatus = append(bound.Status.AggregatedStatus, newStatus(name, statusWithReady(ready[name])))
@@ -75,8 +75,8 @@ func TestTargetsAreOnlyLowered(t *testing.T) {
 			}
 		}
 		bound.Spec.Replicas = int32(sum)
-		removals := Removals(Candidates(bound, findReady), unschedulable)
-		lowered := Lower(bound.Spec.Clusters, removals)
+		removals := removalsFor(candidatesOf(bound, newCluster), unschedulable)
+		lowered := lowerTargets(bound.Spec.Clusters, removals)
 		if len(lowered) != len(bound.Spec.Clusters) {
 			t.Fatalf("targets %v became %v", bound.Spec.Clusters, lowered)
 		}

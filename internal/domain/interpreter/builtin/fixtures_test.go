@@ -1,4 +1,4 @@
-package thirdparty
+package builtin_test
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/interpreter/builtin"
 )
 
 // fixture is a file of testdata: test objects of one kind, and the expected answers.
@@ -53,7 +54,7 @@ type fixtureCase struct {
 
 // shippedKind is a shipped kind with its test objects and its rules.
 type shippedKind struct {
-	Kind
+	builtin.Kind
 	fixture fixture
 	rules   interpreter.Rules
 }
@@ -61,7 +62,7 @@ type shippedKind struct {
 // shippedKinds returns all shipped kinds. Their scripts read the given clock.
 func shippedKinds(t testing.TB, clock *clock) []shippedKind {
 	t.Helper()
-	kinds, err := Kinds()
+	kinds, err := builtin.Kinds()
 	if err != nil {
 		t.Fatal(err)
 	}

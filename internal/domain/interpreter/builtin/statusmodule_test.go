@@ -1,4 +1,4 @@
-package thirdparty
+package builtin_test
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
@@ -20,7 +21,7 @@ func newClock() *clock { return &clock{time.Date(2026, time.March, 1, 12, 0, 0, 
 
 func newEngine(t testing.TB, clock *clock) *script.Engine {
 	t.Helper()
-	engine, err := script.NewEngine(script.Options{Now: func() time.Time { return clock.time }, Modules: Modules()})
+	engine, err := script.NewEngine(script.Options{Now: func() time.Time { return clock.time }, Modules: builtin.Modules()})
 	if err != nil {
 		t.Fatal(err)
 	}

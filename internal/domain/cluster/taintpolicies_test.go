@@ -1,4 +1,4 @@
-package taint
+package cluster
 
 import (
 	"slices"
@@ -53,7 +53,7 @@ func newTaint(key, value string) corev1.Taint {
 	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &now}
 }
 
-func TestApplyPolicies(t *testing.T) {
+func TestApplyTaintPolicies(t *testing.T) {
 	old := metav1.NewTime(now.Add(-time.Hour))
 	own := corev1.Taint{Key: "gpu", Value: "only", Effect: corev1.TaintEffectNoSchedule}
 	present := corev1.Taint{Key: "dns", Value: "mine", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &old}
@@ -99,7 +99,7 @@ func TestApplyPolicies(t *testing.T) {
 			for kind, status := range test.conditions {
 				cluster.Status.Conditions = append(cluster.Status.Conditions, metav1.Condition{Type: kind, Status: status})
 			}
-			if diff := cmp.Diff(test.want, ApplyPolicies(cluster, test.policies, now), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, ApplyTaintPolicies(cluster, test.policies, now), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.before, cluster.Spec.Taints); diff != "" {
@@ -109,7 +109,7 @@ func TestApplyPolicies(t *testing.T) {
 	}
 }
 
-func TestApplyPoliciesIsOrderIndependentWithoutDuplicates(t *testing.T) {
+func TestApplyTaintPoliciesIsOrderIndependentWithoutDuplicates(t *testing.T) {
 	statuses := []metav1.ConditionStatus{yes, no, unknown}
 	rapid.Check(t, func(t *rapid.T) {
 		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
@@ -122,8 +122,8 @@ func TestApplyPoliciesIsOrderIndependentWithoutDuplicates(t *testing.T) {
 			policies = append(policies, newPolicy(string(rune('a'+i)), time.Duration(rapid.IntRange(0, 2).Draw(t, "age"))*time.Second,
 				rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"), rapid.SampledFrom([]string{"", "v"}).Draw(t, "value"), match("add"), match("remove")))
 		}
-		first := ApplyPolicies(cluster, policies, now)
-		if diff := cmp.Diff(first, ApplyPolicies(cluster, rapid.Permutation(policies).Draw(t, "order"), now)); diff != "" {
+		first := ApplyTaintPolicies(cluster, policies, now)
+		if diff := cmp.Diff(first, ApplyTaintPolicies(cluster, rapid.Permutation(policies).Draw(t, "order"), now)); diff != "" {
 			t.Fatalf("in another order (-first +other):\n%s", diff)
 		}
 		seen := map[string]bool{}
@@ -136,7 +136,7 @@ func TestApplyPoliciesIsOrderIndependentWithoutDuplicates(t *testing.T) {
 	})
 }
 
-func TestNeedsReevaluation(t *testing.T) {
+func TestNeedsTaintUpdate(t *testing.T) {
 	ready := func(status metav1.ConditionStatus, message string) *clusterv1alpha1.Cluster {
 		return &clusterv1alpha1.Cluster{Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: status, Message: message}}}}
 	}
@@ -156,7 +156,7 @@ func TestNeedsReevaluation(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := NeedsReevaluation(test.older, test.newer); got != test.want {
+			if got := NeedsTaintUpdate(test.older, test.newer); got != test.want {
 				t.Errorf("Concerns = %t, want %t", got, test.want)
 			}
 		})

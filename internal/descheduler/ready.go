@@ -1,4 +1,4 @@
-package descheduling
+package descheduler
 
 import (
 	"encoding/json"
@@ -6,11 +6,11 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// UnknownReady is the number of ready replicas of a cluster whose status does not contain this
-// number. Many kinds omit the number if it is 0.
-const UnknownReady int64 = -1
+// unknownReady stands for a number of ready replicas that the status does not contain. Many kinds omit
+// the number if it is 0.
+const unknownReady int64 = -1
 
-// reportedStatuses returns the reported statuses of a binding by the name of the cluster.
+// reportedStatuses returns the binding's aggregated status items by cluster name.
 func reportedStatuses(status *workv1alpha2.ResourceBindingStatus) map[string]*workv1alpha2.AggregatedStatusItem {
 	byCluster := make(map[string]*workv1alpha2.AggregatedStatusItem, len(status.AggregatedStatus))
 	for i := range status.AggregatedStatus {
@@ -19,17 +19,17 @@ func reportedStatuses(status *workv1alpha2.ResourceBindingStatus) map[string]*wo
 	return byCluster
 }
 
-// readyReplicas returns the field readyReplicas of a reported status. It returns UnknownReady if the
-// status is missing, or if the field is missing or not a number of replicas.
+// readyReplicas returns the field readyReplicas of the reported status. It returns unknownReady if the
+// status or the field is missing, or if the field is not a number of replicas.
 func readyReplicas(item *workv1alpha2.AggregatedStatusItem) int64 {
 	if item == nil || item.Status == nil {
-		return UnknownReady
+		return unknownReady
 	}
 	var status struct {
 		ReadyReplicas *int64 `json:"readyReplicas"`
 	}
 	if err := json.Unmarshal(item.Status.Raw, &status); err != nil || status.ReadyReplicas == nil || *status.ReadyReplicas < 0 {
-		return UnknownReady
+		return unknownReady
 	}
 	return *status.ReadyReplicas
 }

@@ -1,4 +1,4 @@
-package descheduling
+package descheduler
 
 import (
 	"slices"
@@ -36,18 +36,18 @@ func TestSchedulerPlacesRemovedReplicas(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			bound := newBinding(func(b *workv1alpha2.ResourceBinding) {
+			bound := newBinding("web", func(b *workv1alpha2.ResourceBinding) {
 				b.Status.AggregatedStatus[0] = newStatus("m1", "")
 				if test.unschedulable < 5 {
 					b.Status.AggregatedStatus[0] = newStatus("m1", `{"readyReplicas":3}`)
 				}
 			})
 			lowered := binding.Copy(bound)
-			lowered.BindingSpec().Clusters = Lower(bound.Spec.Clusters, Removals(Candidates(bound, findReady), map[string]int32{"m1": test.unschedulable}))
-			if again := Candidates(lowered, findReady); len(again) > 0 {
+			lowered.BindingSpec().Clusters = lowerTargets(bound.Spec.Clusters, removalsFor(candidatesOf(bound, newCluster), map[string]int32{"m1": test.unschedulable}))
+			if again := candidatesOf(lowered, newCluster); len(again) > 0 {
 				t.Errorf("candidates before the scheduler has finished: %+v", again)
 			}
-			decision, err := placement.Decide(lowered, lowered.BindingSpec(), lowered.BindingStatus(), findReady, placement.Features{})
+			decision, err := placement.Decide(lowered, lowered.BindingSpec(), lowered.BindingStatus(), newCluster, placement.Features{})
 			if err != nil || decision.Type != placement.ScaleSchedule {
 				t.Errorf("decision %+v, error %v", decision, err)
 			}
@@ -80,7 +80,7 @@ func TestSchedulerPlacesRemovedReplicas(t *testing.T) {
 func servingClusters(names ...string) []*clusterv1alpha1.Cluster {
 	clusters := make([]*clusterv1alpha1.Cluster, len(names))
 	for i, name := range names {
-		clusters[i] = findReady(name)
+		clusters[i] = newCluster(name)
 		clusters[i].Status.APIEnablements = []clusterv1alpha1.APIEnablement{
 			{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
 		}

@@ -1,13 +1,4 @@
-// Package thirdparty contains the customizations for kinds of other projects that Karmada
-// interprets without any configuration.
-//
-// Each file in the folder kinds is a ResourceInterpreterCustomization, as a user would write it. To
-// ship another kind, add one file there, and one file with test objects to testdata. The scripts may
-// require the modules of this folder.
-//
-// The comment at the start of a file documents the kind: the first lines say what an object of the
-// kind is, and each line of the form "# <operation>: <sentence>" describes the rule of an operation.
-package thirdparty
+package builtin
 
 import (
 	"embed"
@@ -22,14 +13,19 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-//go:embed kinds/*.yaml *.lua
+// files holds the shipped customizations and the Lua modules that their scripts require.
+//
+//go:embed kinds/*.yaml modules/*.lua
 var files embed.FS
 
-// Kind is a kind whose rules are shipped, with its documentation.
+// Kind is a third-party kind with a shipped customization, and its documentation.
+//
+// The comment at the start of the file documents the kind: the first lines say what an object of the
+// kind is, and each line of the form "# <operation>: <sentence>" describes an operation's rule.
 type Kind struct {
-	// File is the name of the file in the folder kinds.
+	// File is the file name in the folder kinds.
 	File string
-	// Customization contains the scripts.
+	// Customization contains the kind's scripts.
 	Customization *configv1alpha1.ResourceInterpreterCustomization
 	// Description says what an object of the kind is.
 	Description string
@@ -47,8 +43,8 @@ type OperationText struct {
 // Target returns the kind of the objects.
 func (k Kind) Target() schema.GroupVersionKind { return interpreter.TargetOf(k.Customization) }
 
-// Customizations returns the shipped customizations, ordered by the names of their files. Each call
-// parses the files, so callers keep the result.
+// Customizations returns the shipped customizations, ordered by file name. Each call parses the
+// files again, so callers keep the result.
 func Customizations() ([]*configv1alpha1.ResourceInterpreterCustomization, error) {
 	kinds, err := Kinds()
 	if err != nil {
@@ -61,20 +57,18 @@ func Customizations() ([]*configv1alpha1.ResourceInterpreterCustomization, error
 	return list, nil
 }
 
-// Modules returns the texts of the Lua modules that the scripts require, by name.
+// Modules returns the source of each Lua module that the shipped scripts may require, by module name.
 func Modules() map[string]string {
 	modules := map[string]string{}
-	entries, _ := files.ReadDir(".") // the root directory of an embed.FS always exists
+	entries, _ := files.ReadDir("modules") // the embedded folder always exists
 	for _, entry := range entries {
-		if name, isModule := strings.CutSuffix(entry.Name(), ".lua"); isModule {
-			text, _ := files.ReadFile(entry.Name())
-			modules[name] = string(text)
-		}
+		text, _ := files.ReadFile(path.Join("modules", entry.Name()))
+		modules[strings.TrimSuffix(entry.Name(), ".lua")] = string(text)
 	}
 	return modules
 }
 
-// Kinds returns the shipped kinds with their documentation, ordered by the names of their files.
+// Kinds returns the shipped kinds with their documentation, ordered by file name.
 func Kinds() ([]Kind, error) {
 	entries, err := files.ReadDir("kinds")
 	if err != nil {

@@ -1,4 +1,4 @@
-package descheduling
+package descheduler
 
 import (
 	"fmt"
@@ -14,31 +14,6 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/placement"
 )
-
-var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
-
-// newBinding returns a scheduled binding with a current status: 5 replicas in m1, of which 3 are
-// ready, and 2 ready replicas in m2.
-func newBinding(changes ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
-	bound := &workv1alpha2.ResourceBinding{}
-	bound.Namespace, bound.Name, bound.Generation = "shop", "web-deployment", 4
-	bound.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p1"}
-	bound.Spec = workv1alpha2.ResourceBindingSpec{
-		Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
-		Replicas: 7, ReplicaRequirements: &workv1alpha2.ReplicaRequirements{},
-		Placement: &policyv1alpha1.Placement{ReplicaScheduling: aggregated()},
-		Clusters:  []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 5}, {Name: "m2", Replicas: 2}},
-	}
-	bound.Status.SchedulerObservedGeneration = 4
-	bound.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
-		newStatus("m1", `{"replicas":5,"readyReplicas":3}`), newStatus("m2", `{"replicas":2,"readyReplicas":2}`),
-	}
-	recordPlacement(bound)
-	for _, change := range changes {
-		change(bound)
-	}
-	return bound
-}
 
 func aggregated() *policyv1alpha1.ReplicaSchedulingStrategy {
 	return &policyv1alpha1.ReplicaSchedulingStrategy{
@@ -70,25 +45,10 @@ func placedWith(strategy *policyv1alpha1.ReplicaSchedulingStrategy) func(*workv1
 	}
 }
 
-func newStatus(cluster, raw string) workv1alpha2.AggregatedStatusItem {
-	item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true}
-	if raw != "" {
-		item.Status = &runtime.RawExtension{Raw: []byte(raw)}
-	}
-	return item
-}
-
-// findReady returns every cluster as a ready cluster.
-func findReady(name string) *clusterv1alpha1.Cluster {
-	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
-	return cluster
-}
-
 // findChanged returns a lookup in which one cluster differs from a ready cluster.
 func findChanged(changed string, change func(*clusterv1alpha1.Cluster)) placement.ClusterLookup {
 	return func(name string) *clusterv1alpha1.Cluster {
-		cluster := findReady(name)
+		cluster := newCluster(name)
 		if name == changed {
 			change(cluster)
 		}
@@ -143,9 +103,9 @@ func TestQualifyingBindings(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			bound := newBinding(test.change)
+			bound := newBinding("web", test.change)
 			before := bound.DeepCopy()
-			if got := Candidates(bound, findReady); len(got) > 0 != test.want {
+			if got := candidatesOf(bound, newCluster); len(got) > 0 != test.want {
 				t.Errorf("candidates %+v", got)
 			}
 			if diff := cmp.Diff(before, bound); diff != "" {
@@ -159,12 +119,12 @@ func TestCandidates(t *testing.T) {
 	withStatus := func(items ...workv1alpha2.AggregatedStatusItem) func(*workv1alpha2.ResourceBinding) {
 		return func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus = items }
 	}
-	both := []Candidate{{"m1", 5, UnknownReady}, {"m2", 2, UnknownReady}}
-	one := []Candidate{{"m1", 5, 3}}
+	both := []candidate{{"m1", 5, unknownReady}, {"m2", 2, unknownReady}}
+	one := []candidate{{"m1", 5, 3}}
 	tests := map[string]struct {
 		change   func(*workv1alpha2.ResourceBinding)
 		clusters placement.ClusterLookup
-		want     []Candidate
+		want     []candidate
 	}{
 		"fewer ready replicas than assigned":       {want: one},
 		"no reported status":                       {change: withStatus(), want: both},
@@ -190,14 +150,14 @@ func TestCandidates(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			bound := newBinding()
+			bound := newBinding("web")
 			if test.change != nil {
 				test.change(bound)
 			}
 			if test.clusters == nil {
-				test.clusters = findReady
+				test.clusters = newCluster
 			}
-			if diff := cmp.Diff(test.want, Candidates(bound, test.clusters)); diff != "" {
+			if diff := cmp.Diff(test.want, candidatesOf(bound, test.clusters)); diff != "" {
 				t.Errorf("candidates (-want +got):\n%s", diff)
 			}
 		})
@@ -221,7 +181,7 @@ func FuzzReadyReplicas(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		item := newStatus("m1", "")
 		item.Status = &runtime.RawExtension{Raw: []byte(raw)}
-		if got := readyReplicas(&item); got < UnknownReady {
+		if got := readyReplicas(&item); got < unknownReady {
 			t.Errorf("%d ready replicas", got)
 		}
 	})
@@ -229,7 +189,7 @@ func FuzzReadyReplicas(f *testing.F) {
 
 func BenchmarkCandidates(b *testing.B) {
 	for _, clusters := range []int{2, 100} {
-		bound := newBinding()
+		bound := newBinding("web")
 		bound.Spec.Clusters, bound.Status.AggregatedStatus = nil, nil
 		for i := range clusters {
 			name := fmt.Sprintf("m%d", i)
@@ -239,7 +199,7 @@ func BenchmarkCandidates(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%d clusters", clusters), func(b *testing.B) {
 			for b.Loop() {
-				Candidates(bound, findReady)
+				candidatesOf(bound, newCluster)
 			}
 		})
 	}
