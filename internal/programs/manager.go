@@ -29,7 +29,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/reconnect"
 	"karmada.io/karmada/internal/domain/work"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
@@ -125,7 +125,7 @@ func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
 			if err != nil {
 				return nil, fmt.Errorf("making the cache: %w", err)
 			}
-			return lookup.ShareIndexes(made), nil
+			return loop.ShareIndexes(made), nil
 		},
 		Client:         client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		MapperProvider: newRetryingMapper,

@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/loop/statuswriter"
+	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -106,7 +106,7 @@ func newOfflineHost(ctx context.Context, o HostOptions) (*Host, error) {
 		return nil, err
 	}
 	watch := epoch.New(epoch.Options{Reader: mgr.GetAPIReader(), Metrics: epochMetrics}) // is not started
-	reports := statuswriter.NewWriter(mgr.GetClient(), mgr.GetAPIReader(), statuswriter.DefaultOptions())
+	reports := loop.NewStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), loop.DefaultStatusWriterOptions())
 	judge, err := newJudge(mgr, reports, watch, o)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,6 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/statuswriter"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -95,7 +94,7 @@ type Host struct {
 	// Templates reads objects of any kind.
 	Templates *template.Reader
 	// WorkReports writes the status of Works on behalf of several controllers.
-	WorkReports *statuswriter.Writer
+	WorkReports *loop.StatusWriter
 	// Judge allows or holds deletions in members. It is nil in an agent.
 	Judge *deletionguard.Guard
 	// Epoch returns the current epoch of the storage of the control plane.
@@ -141,7 +140,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), SecretMetadata: secretWatcher, LocalConfig: o.LocalMember, Throttle: o.MemberThrottle, WrapTransport: o.WrapMemberTransport, Metrics: memberMetrics,
 		Delivered: newDeliveredCounter(ctx, mgr.GetClient()),
 	})
-	reports := statuswriter.NewWriter(mgr.GetClient(), mgr.GetAPIReader(), statuswriter.DefaultOptions())
+	reports := loop.NewStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), loop.DefaultStatusWriterOptions())
 	if err := mgr.Add(reports); err != nil {
 		return nil, fmt.Errorf("adding the writer of Work statuses: %w", err)
 	}
@@ -186,7 +185,7 @@ func newWatchManager(ctx context.Context, mgr manager.Manager) (*watches.Manager
 
 // newJudge returns the judge of deletions. It returns nil in an agent, which serves only one
 // cluster.
-func newJudge(mgr manager.Manager, reports *statuswriter.Writer, watch *epoch.Watcher, o HostOptions) (*deletionguard.Guard, error) {
+func newJudge(mgr manager.Manager, reports *loop.StatusWriter, watch *epoch.Watcher, o HostOptions) (*deletionguard.Guard, error) {
 	if o.OnlyCluster != "" {
 		return nil, nil
 	}

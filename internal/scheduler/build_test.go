@@ -20,7 +20,6 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/looptest"
 )
 
@@ -93,7 +92,7 @@ func newTestScheduler(t *testing.T, bound client.Object, clusters ...*clusterv1a
 	}
 	l := &testScheduler{recorder: record.NewFakeRecorder(100), rejectOnce: map[string]error{}}
 	store := looptest.Indexer{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme)}
-	if err := lookup.Add(store, indexes(placement.Features{WorkloadAffinity: true})...); err != nil {
+	if err := loop.AddIndexes(store, indexes(placement.Features{WorkloadAffinity: true})...); err != nil {
 		t.Fatal(err)
 	}
 	karmada := store.WithObjects(bound).WithStatusSubresource(bound).WithInterceptorFuncs(interceptor.Funcs{

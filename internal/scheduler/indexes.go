@@ -5,27 +5,27 @@ import (
 
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // bindingsByClusterKey finds the bindings that a change of a cluster may affect. Its keys match
 // those of clusteraffinity.ClusterKeys.
-var bindingsByClusterKey = lookup.Index{
+var bindingsByClusterKey = loop.Index{
 	Name: "scheduler/cluster-key", Types: []client.Object{binding.New(true), binding.New(false)}, Keys: clusterKeysOf,
 }
 
 // bindingsByWorkloadGroup finds the ResourceBindings of a workload affinity group.
 // ClusterResourceBindings do not belong to such groups.
-var bindingsByWorkloadGroup = lookup.Index{
+var bindingsByWorkloadGroup = loop.Index{
 	Name: "scheduler/workload-group", Types: []client.Object{binding.New(true)}, Keys: workloadGroupsOf,
 }
 
 // indexes returns the indexes that the scheduler needs for the enabled features.
-func indexes(features placement.Features) []lookup.Index {
+func indexes(features placement.Features) []loop.Index {
 	if features.WorkloadAffinity {
-		return []lookup.Index{bindingsByClusterKey, bindingsByWorkloadGroup}
+		return []loop.Index{bindingsByClusterKey, bindingsByWorkloadGroup}
 	}
-	return []lookup.Index{bindingsByClusterKey}
+	return []loop.Index{bindingsByClusterKey}
 }
 
 func clusterKeysOf(object client.Object) []string {

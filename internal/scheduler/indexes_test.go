@@ -17,7 +17,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/looptest"
 )
 
@@ -29,7 +29,7 @@ func newIndexedStore(t *testing.T, objects ...client.Object) client.Client {
 		t.Fatal(err)
 	}
 	store := looptest.Indexer{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme)}
-	if err := lookup.Add(store, indexes(placement.Features{})...); err != nil {
+	if err := loop.AddIndexes(store, indexes(placement.Features{})...); err != nil {
 		t.Fatal(err)
 	}
 	return store.WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{

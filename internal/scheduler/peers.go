@@ -12,7 +12,6 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // isInWorkloadGroup reports whether the targets of the binding depend on the targets of other
@@ -28,7 +27,7 @@ func (s *scheduler) peers(ctx context.Context, p pass) (placement.Peers, error) 
 		return placement.Peers{}, nil
 	}
 	return placement.PeersOf(p.stored, func(key string) ([]binding.Object, error) {
-		members, err := lookup.Bindings(ctx, s.karmada, true, client.InNamespace(p.stored.GetNamespace()), bindingsByWorkloadGroup.Matching(key))
+		members, err := loop.ListBindings(ctx, s.karmada, true, client.InNamespace(p.stored.GetNamespace()), bindingsByWorkloadGroup.Matching(key))
 		if err != nil {
 			return nil, fmt.Errorf("listing the members of group %q: %w", key, err)
 		}

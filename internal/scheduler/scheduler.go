@@ -33,7 +33,6 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // Options are the options that operators may set.
@@ -114,7 +113,7 @@ func Add(mgr manager.Manager, table []estimators.Row, o Options) error {
 		return err
 	}
 	s.metrics = measured
-	if err := lookup.Add(mgr.GetFieldIndexer(), indexes(o.Features)...); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), indexes(o.Features)...); err != nil {
 		return err
 	}
 	logger := mgr.GetLogger().WithValues("controller", "scheduler", "scheduler", o.Name)

@@ -19,7 +19,6 @@ import (
 	"karmada.io/karmada/internal/domain/clusteraffinity"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // source enqueues bindings for events. The controller starts no worker before WaitForSync has
@@ -198,7 +197,7 @@ func (s *source) forEachCandidate(states []*clusterv1alpha1.Cluster, visit func(
 	visited := sets.New[request]()
 	for _, key := range clusteraffinity.ClusterKeys(states...) {
 		for _, namespaced := range []bool{true, false} {
-			candidates, err := lookup.Bindings(s.ctx, s.scheduler.karmada, namespaced, bindingsByClusterKey.Matching(key))
+			candidates, err := loop.ListBindings(s.ctx, s.scheduler.karmada, namespaced, bindingsByClusterKey.Matching(key))
 			if err != nil {
 				return err
 			}

@@ -273,7 +273,7 @@ func callingComponent() string {
 	for {
 		frame, more := frames.Next()
 		if _, relativeName, ok := strings.Cut(frame.Function, "karmada.io/karmada/internal/"); ok {
-			for _, layer := range []string{"controllers/", "loop/statuswriter", "scheduler"} {
+			for _, layer := range []string{"controllers/", "loop.(*StatusWriter)", "scheduler"} {
 				if strings.HasPrefix(relativeName, layer) {
 					name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(relativeName, "controllers/"), "access/"), ".")
 					return name

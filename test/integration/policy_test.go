@@ -23,7 +23,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -439,7 +439,7 @@ func awaitOwnBindings(t *testing.T, env *testenv.Env, templates []client.Object)
 		copied := awaitInMember(t, env, member1, template, exists)
 		selector := selectorOf(t, template)
 		kind := schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind).GroupKind()
-		bound, _, err := lookup.BindingOfTemplate(t.Context(), env.Karmada, kind, client.ObjectKeyFromObject(template))
+		bound, _, err := loop.FindTemplateBinding(t.Context(), env.Karmada, kind, client.ObjectKeyFromObject(template))
 		if err != nil || bound == nil || bound.BindingSpec().Resource.UID != template.GetUID() && template.GetUID() != "" {
 			t.Fatalf("%s has binding %v: %v", template.GetName(), bound, err)
 		}

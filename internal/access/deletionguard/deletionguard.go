@@ -25,7 +25,6 @@ import (
 	"karmada.io/karmada/internal/domain/servedkinds"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // Options are the dependencies and limits of a Guard.
@@ -35,7 +34,7 @@ type Options struct {
 	// Discovery is the discovery of the control plane.
 	Discovery servedkinds.DiscoveryClient
 	// Reports writes the conditions of Works. Events writes the events of Works and Clusters.
-	Reports *statuswriter.Writer
+	Reports *loop.StatusWriter
 	Events  *loop.Events
 	// Registry receives the metric of held deletions.
 	Registry prometheus.Registerer
@@ -52,7 +51,7 @@ type Guard struct {
 	limits  guard.Limits
 	recent  *recentDeletions
 	held    *heldDeletions
-	reports *statuswriter.Writer
+	reports *loop.StatusWriter
 	events  *loop.Events
 	// readEpoch is nil for a control plane without epochs.
 	readEpoch EpochReader

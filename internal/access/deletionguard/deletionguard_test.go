@@ -30,7 +30,6 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -92,7 +91,7 @@ func newGuardFixture(t *testing.T, objects ...client.Object) *guardFixture {
 	w.Guard, err = New(Options{
 		Karmada: w.store, APIReader: w.store, Discovery: &w.discovery, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(),
 		Now: func() time.Time { return noon }, Events: loop.NewEvents(record.NewFakeRecorder(100)),
-		Reports: statuswriter.NewWriter(w.store, w.store, statuswriter.DefaultOptions()),
+		Reports: loop.NewStatusWriter(w.store, w.store, loop.DefaultStatusWriterOptions()),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/guard"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // ErrDeletionHeld reports that a deletion waits for a confirmation or an explanation.
@@ -46,7 +44,7 @@ func (g *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1
 		return heldErr
 	}
 	condition.LastTransitionTime = metav1.NewTime(g.now())
-	g.reports.Submit(karmadaWork, statuswriter.ConditionPart(condition.Type), pacing.Settled, func(status *workv1alpha1.WorkStatus) {
+	g.reports.Submit(karmadaWork, loop.ConditionPart(condition.Type), loop.StatusSettled, func(status *workv1alpha1.WorkStatus) {
 		conditions.Set(&status.Conditions, condition)
 	})
 	g.recordHeldEvent(cluster, karmadaWork, decision, condition)

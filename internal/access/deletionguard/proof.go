@@ -23,7 +23,7 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/servedkinds"
 	"karmada.io/karmada/internal/domain/work"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // proofCache stores the states of the templates of bindings for a short time, because the Works of
@@ -138,7 +138,7 @@ func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *
 // if a workload depends on the template, because the dependencies controller then creates the
 // binding of the template again.
 func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.TemplateState {
-	bound, err := lookup.Bindings(ctx, e.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
+	bound, err := loop.ListBindings(ctx, e.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return guard.TemplateUnreadable
 	}

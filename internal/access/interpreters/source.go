@@ -12,7 +12,6 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // NewSource returns a source for a controller that interprets objects. When rules change, the
@@ -31,7 +30,7 @@ func NewSource[request comparable](rules interpreter.Source, list func(context.C
 // BindingsOf returns a list function for NewSource, for a controller that reconciles the bindings
 // of one scope. The list function returns the bindings whose template has one of the given kinds.
 // isRelevant selects among these bindings, and nil selects all of them. from is a cache with the
-// index lookup.BindingsByTemplate.
+// index loop.BindingsByTemplate.
 func BindingsOf(from client.Reader, namespaced bool, isRelevant func(binding.Object) bool) func(context.Context, interpreter.Kinds) []reconcile.Request {
 	return func(ctx context.Context, kinds interpreter.Kinds) []reconcile.Request {
 		found, err := listBindings(ctx, from, namespaced, kinds)
@@ -54,12 +53,12 @@ func BindingsOf(from client.Reader, namespaced bool, isRelevant func(binding.Obj
 // of a kind fails, it returns the error and the bindings of the kinds listed before.
 func listBindings(ctx context.Context, from client.Reader, namespaced bool, kinds interpreter.Kinds) ([]binding.Object, error) {
 	if kinds.IsAll() {
-		return lookup.Bindings(ctx, from, namespaced)
+		return loop.ListBindings(ctx, from, namespaced)
 	}
 	var found []binding.Object
 	for _, kind := range kinds.List() {
 		apiVersion, name := kind.ToAPIVersionAndKind()
-		ofKind, err := lookup.Bindings(ctx, from, namespaced, lookup.BindingsByTemplate.Matching(lookup.KindKey("", apiVersion, name)))
+		ofKind, err := loop.ListBindings(ctx, from, namespaced, loop.BindingsByTemplate.Matching(loop.TemplateKindKey("", apiVersion, name)))
 		if err != nil {
 			return found, fmt.Errorf("kind %s: %w", kind, err)
 		}

@@ -9,14 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"karmada.io/karmada/api"
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/looptest"
 )
 
@@ -31,7 +30,7 @@ func newStore(t *testing.T, objects ...client.Object) client.Client {
 		t.Fatal(err)
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
-	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, lookup.BindingsByTemplate); err != nil {
+	if err := loop.AddIndexes(looptest.Indexer{ClientBuilder: builder}, loop.BindingsByTemplate); err != nil {
 		t.Fatal(err)
 	}
 	return builder.Build()

@@ -26,7 +26,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter/webhook"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // PageSize is the maximum number of objects in one response.
@@ -87,7 +87,7 @@ func (r *Reader) ReadTemplate(ctx context.Context) diagnose.Fact[*unstructured.U
 
 // ReadBinding reads the binding of the template.
 func (r *Reader) ReadBinding(ctx context.Context) diagnose.Fact[binding.Object] {
-	bound, _, err := lookup.BindingOfTemplate(ctx, r.karmada, r.Template.Kind().GroupKind(), r.Template.Key)
+	bound, _, err := loop.FindTemplateBinding(ctx, r.karmada, r.Template.Kind().GroupKind(), r.Template.Key)
 	return diagnose.Fact[binding.Object]{Value: bound, Err: err}
 }
 

@@ -35,7 +35,6 @@ import (
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -84,7 +83,7 @@ type reconciler struct {
 
 // Add registers the controllers of both scopes with a manager.
 func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
-	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByTemplate); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.BindingsByTemplate); err != nil {
 		return err
 	}
 	for _, namespaced := range []bool{true, false} {
@@ -98,7 +97,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 			observed: newUnhealthyTracker(), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(lookup.OldOrNewMatches(hasFailover))).
+			For(binding.New(namespaced), builder.WithPredicates(loop.OnlyMatchingBindings(hasFailover))).
 			WatchesRawSource(r.onRules()).
 			WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 			Complete(r)
@@ -119,7 +118,7 @@ func hasFailover(bound binding.Object) bool {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bound, err := lookup.ActiveBinding(ctx, r.karmada, r.namespaced, request.NamespacedName)
+	bound, err := loop.GetActiveBinding(ctx, r.karmada, r.namespaced, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -26,7 +26,6 @@ import (
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/looptest"
 )
 
@@ -78,7 +77,7 @@ func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding)) *fixtu
 			return c.Patch(ctx, object, patch, o...)
 		},
 	})
-	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, lookup.BindingsByTemplate); err != nil {
+	if err := loop.AddIndexes(looptest.Indexer{ClientBuilder: builder}, loop.BindingsByTemplate); err != nil {
 		t.Fatal(err)
 	}
 	f.store = builder.Build()
@@ -258,7 +257,7 @@ func TestReenabledFailoverStartsWithoutUnhealthyTime(t *testing.T) {
 	if err := f.store.Update(t.Context(), without); err != nil {
 		t.Fatal(err)
 	}
-	if lookup.OldOrNewMatches(hasFailover).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
+	if loop.OnlyMatchingBindings(hasFailover).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
 		f.reportHealth(time.Second, unhealthy, healthy)
 	}
 	enabled := f.readBinding()

@@ -44,7 +44,6 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // Name and ClusterName are the names of the controllers of the two scopes in
@@ -102,7 +101,7 @@ type reconciler struct {
 
 // Add registers the controllers of both scopes with a manager.
 func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, o Options) error {
-	if err := lookup.Add(mgr.GetFieldIndexer(), indexes()...); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), indexes()...); err != nil {
 		return err
 	}
 	syncDuration, err := newSyncDuration(metrics.Registry)

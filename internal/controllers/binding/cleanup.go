@@ -23,7 +23,6 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -35,7 +34,7 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 	if id == "" {
 		return nil, nil
 	}
-	works, err := lookup.WorksOf(ctx, r.karmada, bound)
+	works, err := loop.ListWorksOfBinding(ctx, r.karmada, bound)
 	if err != nil {
 		return nil, err
 	}

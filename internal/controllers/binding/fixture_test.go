@@ -32,7 +32,6 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/looptest"
 )
 
@@ -64,7 +63,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	}
 	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), currentTime: time.Unix(0, 0)}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(bindingTo()).WithInterceptorFuncs(w.recordRequests())
-	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, indexes()...); err != nil {
+	if err := loop.AddIndexes(looptest.Indexer{ClientBuilder: builder}, indexes()...); err != nil {
 		t.Fatal(err)
 	}
 	w.store = builder.Build()

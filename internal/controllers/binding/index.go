@@ -8,24 +8,24 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/tenancy"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // The indexes that only this controller needs.
 var (
 	// overridesByKind finds the ClusterOverridePolicies that select a kind. The key is
-	// lookup.KindKey without a namespace, or anyKind for a policy that selects every kind.
-	overridesByKind = lookup.Index{
+	// loop.TemplateKindKey without a namespace, or anyKind for a policy that selects every kind.
+	overridesByKind = loop.Index{
 		Name: Name + "/selected-kind", Types: []client.Object{&policyv1alpha1.ClusterOverridePolicy{}}, Keys: selectedKinds,
 	}
 	// overridesByAttributes finds the override policies that select clusters by attributes that can
 	// change. Its only key is byAttributes.
-	overridesByAttributes = lookup.Index{
+	overridesByAttributes = loop.Index{
 		Name: Name + "/cluster-attributes", Keys: attributeKeys,
 		Types: []client.Object{&policyv1alpha1.ClusterOverridePolicy{}, &policyv1alpha1.OverridePolicy{}},
 	}
 	// clustersByCredentials finds the Clusters whose credentials are stored in a Secret.
-	clustersByCredentials = lookup.Index{Name: Name + "/credentials", Types: []client.Object{&clusterv1alpha1.Cluster{}}, Keys: credentialKeys}
+	clustersByCredentials = loop.Index{Name: Name + "/credentials", Types: []client.Object{&clusterv1alpha1.Cluster{}}, Keys: credentialKeys}
 )
 
 const (
@@ -34,9 +34,9 @@ const (
 )
 
 // indexes returns all indexes that the controllers of both scopes read.
-func indexes() []lookup.Index {
-	return []lookup.Index{
-		lookup.WorksByBindingID, lookup.WorksByBinding, lookup.BindingsByTemplate, lookup.BindingsByTarget,
+func indexes() []loop.Index {
+	return []loop.Index{
+		loop.WorksByBindingID, loop.WorksByBinding, loop.BindingsByTemplate, loop.BindingsByTarget,
 		overridesByKind, overridesByAttributes, clustersByCredentials,
 	}
 }
@@ -60,7 +60,7 @@ func selectedKinds(object client.Object) []string {
 	}
 	kinds := sets.New[string]()
 	for _, selector := range policy.OverrideSpec().ResourceSelectors {
-		kinds.Insert(lookup.KindKey("", selector.APIVersion, selector.Kind))
+		kinds.Insert(loop.TemplateKindKey("", selector.APIVersion, selector.Kind))
 	}
 	if len(kinds) == 0 {
 		return []string{anyKind}

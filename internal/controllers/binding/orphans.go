@@ -15,7 +15,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // orphanGracePeriod is how long Works are kept after their binding was deleted without deleting
@@ -95,7 +95,7 @@ func (r *reconciler) collectOrphans(ctx context.Context, key types.NamespacedNam
 // labels. The Works are shared with the cache and must not be changed.
 func (r *reconciler) worksByKey(ctx context.Context, key types.NamespacedName) ([]*workv1alpha1.Work, error) {
 	list := &workv1alpha1.WorkList{}
-	if err := r.karmada.List(ctx, list, lookup.WorksByBinding.Matching(key.String()), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.karmada.List(ctx, list, loop.WorksByBinding.Matching(key.String()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Works of binding %s: %w", key, err)
 	}
 	works := make([]*workv1alpha1.Work, 0, len(list.Items))

@@ -8,12 +8,12 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // bindingSearch finds the bindings that one resource selector of an override policy may affect.
 type bindingSearch struct {
-	// key selects the bindings with this key of lookup.BindingsByTemplate. An empty key selects all
+	// key selects the bindings with this key of loop.BindingsByTemplate. An empty key selects all
 	// bindings.
 	key string
 	// selector is nil if the policy has no selectors, so that it affects all bindings.
@@ -28,7 +28,7 @@ func searchesOf(o override.Object) []bindingSearch {
 		if o.GetNamespace() == "" {
 			return []bindingSearch{{}}
 		}
-		return []bindingSearch{{key: lookup.NamespaceKey(o.GetNamespace())}}
+		return []bindingSearch{{key: loop.TemplateNamespaceKey(o.GetNamespace())}}
 	}
 	var all []bindingSearch
 	for i := range selectors {
@@ -42,7 +42,7 @@ func searchesOf(o override.Object) []bindingSearch {
 			// change.
 			continue
 		}
-		all = append(all, bindingSearch{key: lookup.KindKey(namespace, selector.APIVersion, selector.Kind), selector: selector})
+		all = append(all, bindingSearch{key: loop.TemplateKindKey(namespace, selector.APIVersion, selector.Kind), selector: selector})
 	}
 	return all
 }
@@ -51,7 +51,7 @@ func (b bindingSearch) listOptions() []client.ListOption {
 	if b.key == "" {
 		return nil
 	}
-	return []client.ListOption{lookup.BindingsByTemplate.Matching(b.key)}
+	return []client.ListOption{loop.BindingsByTemplate.Matching(b.key)}
 }
 
 // selects reports whether the search selects a template whose kind and namespace already match. It

@@ -14,7 +14,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/work"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // readTemplate returns the template of the binding. It returns nil if it is certain that the
@@ -56,7 +56,7 @@ func isTemplateStale(template *unstructured.Unstructured, ref workv1alpha2.Objec
 // shared with the cache and must not be changed.
 func (r *reconciler) overridePolicies(ctx context.Context, template *unstructured.Unstructured) (work.Overrides, error) {
 	found := work.Overrides{Allowed: r.options.Allowed}
-	for _, selected := range []string{lookup.KindKey("", template.GetAPIVersion(), template.GetKind()), anyKind} {
+	for _, selected := range []string{loop.TemplateKindKey("", template.GetAPIVersion(), template.GetKind()), anyKind} {
 		list := &policyv1alpha1.ClusterOverridePolicyList{}
 		if err := r.karmada.List(ctx, list, overridesByKind.Matching(selected), client.UnsafeDisableDeepCopy); err != nil {
 			return work.Overrides{}, fmt.Errorf("listing ClusterOverridePolicies: %w", err)

@@ -24,7 +24,6 @@ import (
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 type queue = loop.Queue[reconcile.Request]
@@ -126,7 +125,7 @@ func (r *reconciler) hasAttributeSelectors(ctx context.Context) bool {
 
 func (r *reconciler) requestsForCluster(ctx context.Context, cluster string) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, bound := range r.findBindings(ctx, lookup.BindingsByTarget.Matching(cluster)) {
+	for _, bound := range r.findBindings(ctx, loop.BindingsByTarget.Matching(cluster)) {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)})
 	}
 	return requests
@@ -134,7 +133,7 @@ func (r *reconciler) requestsForCluster(ctx context.Context, cluster string) []r
 
 // findBindings returns the bindings that match the list options.
 func (r *reconciler) findBindings(ctx context.Context, filters ...client.ListOption) []binding.Object {
-	found, err := lookup.Bindings(ctx, r.karmada, r.namespaced, filters...)
+	found, err := loop.ListBindings(ctx, r.karmada, r.namespaced, filters...)
 	if err != nil {
 		// The error is only logged, because a cache returns an error only when the process ends or
 		// an index is missing.

@@ -27,7 +27,6 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 func overridePolicy(namespace string, selectors ...policyv1alpha1.ResourceSelector) override.Object {
@@ -76,7 +75,7 @@ func TestSearchesOfOverridePolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := false
 			for _, s := range searchesOf(tc.policy) {
-				if s.key != "" && !slices.Contains(lookup.BindingsByTemplate.Keys(bound), s.key) {
+				if s.key != "" && !slices.Contains(loop.BindingsByTemplate.Keys(bound), s.key) {
 					continue
 				}
 				got = got || s.selects(bound.Spec.Resource, func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
@@ -244,7 +243,7 @@ func TestIsTemplateStale(t *testing.T) {
 func TestIndexFields(t *testing.T) {
 	withRequiredBy := bindingTo("m1")
 	withRequiredBy.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "m2"}}}}
-	if diff := cmp.Diff([]string{"m1", "m2"}, lookup.BindingsByTarget.Keys(withRequiredBy)); diff != "" {
+	if diff := cmp.Diff([]string{"m1", "m2"}, loop.BindingsByTarget.Keys(withRequiredBy)); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
 	duplicate := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}

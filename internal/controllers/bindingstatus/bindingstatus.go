@@ -34,10 +34,8 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -57,7 +55,7 @@ type Options struct {
 	// Backoff is the backoff for bindings that failed.
 	Backoff loop.Backoff
 	// Pacing decides how long a binding waits for further reports of its Works.
-	Pacing pacing.Policy
+	Pacing loop.PacingPolicy
 	// Events selects the successes that are recorded as events.
 	Events loop.EventMode
 	// StatusBytes is the maximum size, in bytes, of the status of an object in a member that is
@@ -67,7 +65,7 @@ type Options struct {
 
 // DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Backoff: loop.DefaultBackoff(), Pacing: pacing.DefaultPolicy()}
+	return Options{Workers: 5, Backoff: loop.DefaultBackoff(), Pacing: loop.DefaultPacingPolicy()}
 }
 
 type reconciler struct {
@@ -96,7 +94,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 		writes: loop.NewWrites[reconcile.Request](time.Now), progress: newProgressThrottle(o.Pacing, o.Pacing.Progress), kindsWithoutStatus: newKindsWithoutStatus(), now: time.Now,
 		lag: newProgressThrottle(o.Pacing, o.Pacing.Lag), background: newBackgroundSchedule(backgroundInterval), statusBytes: o.StatusBytes,
 	}
-	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.WorksByBindingID, lookup.BindingsByTemplate); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.WorksByBindingID, loop.BindingsByTemplate); err != nil {
 		return err
 	}
 	window := loop.NewAdaptiveWindow(o.Pacing, o.Pacing.Aggregate).Delay
@@ -131,7 +129,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if stored.GetDeletionTimestamp() != nil || binding.PermanentID(stored) == "" {
 		return reconcile.Result{}, nil
 	}
-	works, err := lookup.WorksOf(ctx, r.karmada, stored)
+	works, err := loop.ListWorksOfBinding(ctx, r.karmada, stored)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -30,10 +30,8 @@ import (
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/looptest"
 )
 
@@ -51,7 +49,7 @@ type fixture struct {
 	patchError error
 }
 
-var policy = pacing.DefaultPolicy()
+var policy = loop.DefaultPacingPolicy()
 
 func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
@@ -62,7 +60,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	w := &fixture{t: t, recorder: record.NewFakeRecorder(100)}
 	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.recordPatch, SubResourceUpdate: w.recordUpdate}).
 		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &appsv1.Deployment{}, &clusterv1alpha1.Cluster{}, &workv1alpha1.Work{})
-	if err := lookup.Add(looptest.Indexer{ClientBuilder: built}, lookup.WorksByBindingID, lookup.BindingsByTemplate); err != nil {
+	if err := loop.AddIndexes(looptest.Indexer{ClientBuilder: built}, loop.WorksByBindingID, loop.BindingsByTemplate); err != nil {
 		t.Fatal(err)
 	}
 	w.store = built.Build()

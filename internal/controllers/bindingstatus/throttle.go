@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // isRolloutInProgress reports whether the statuses of the clusters are expected to change without a
@@ -49,7 +49,7 @@ const maxPause = 10 * time.Second
 // progressThrottle delays the writes of bindings in a rollout, so that not every step of a rollout
 // in many clusters causes a write.
 type progressThrottle struct {
-	policy pacing.Policy
+	policy loop.PacingPolicy
 	// initialDelay is the delay of the first write.
 	initialDelay time.Duration
 
@@ -58,7 +58,7 @@ type progressThrottle struct {
 	waitingSince map[reconcile.Request]time.Time
 }
 
-func newProgressThrottle(policy pacing.Policy, initialDelay time.Duration) *progressThrottle {
+func newProgressThrottle(policy loop.PacingPolicy, initialDelay time.Duration) *progressThrottle {
 	return &progressThrottle{
 		policy: policy, initialDelay: initialDelay, waitingSince: map[reconcile.Request]time.Time{},
 		budget: rate.NewLimiter(rate.Limit(policy.BindingProgressPerSecond), policy.BindingProgressPerSecond),

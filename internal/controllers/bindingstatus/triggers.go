@@ -16,7 +16,6 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 type queue = loop.Queue[reconcile.Request]
@@ -112,7 +111,7 @@ func isRelevantUpdate(before, after *workv1alpha1.Work) bool {
 		work.IsSuspensionObserved(before) != work.IsSuspensionObserved(after) ||
 		!work.EqualManifestStatuses(before.Status.ManifestStatuses, after.Status.ManifestStatuses) ||
 		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
-		!slices.Equal(lookup.WorksByBindingID.Keys(before), lookup.WorksByBindingID.Keys(after))
+		!slices.Equal(loop.WorksByBindingID.Keys(before), loop.WorksByBindingID.Keys(after))
 }
 
 // isRenderedAgain reports whether a Work was rendered from another state of its binding or

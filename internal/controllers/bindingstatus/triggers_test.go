@@ -15,7 +15,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 func request(namespace, name string) reconcile.Request {
@@ -130,7 +130,7 @@ func TestBindingIDIndexSeparatesScopes(t *testing.T) {
 		"clusterresourcebinding.karmada.io/permanent-id": "1", "resourcebinding.karmada.io/permanent-id": "", "app": "web",
 	}}}
 	want := []string{"clusterresourcebinding.karmada.io/permanent-id=1"}
-	if diff := cmp.Diff(want, lookup.WorksByBindingID.Keys(of)); diff != "" {
+	if diff := cmp.Diff(want, loop.WorksByBindingID.Keys(of)); diff != "" {
 		t.Errorf("index values (-want +got):\n%s", diff)
 	}
 }

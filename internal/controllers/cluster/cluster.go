@@ -29,7 +29,6 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -65,7 +64,7 @@ func Add(mgr manager.Manager, o Options) error {
 		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
 		events: loop.EventsFor(mgr, Name, loop.EventModeChanges),
 	}
-	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByCluster); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.BindingsByCluster); err != nil {
 		return err
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).

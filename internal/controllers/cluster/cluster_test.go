@@ -23,7 +23,6 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/looptest"
 )
 
@@ -310,7 +309,7 @@ func newStore(t *testing.T, objects ...client.Object) client.WithWatch {
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{})
-	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, lookup.BindingsByCluster); err != nil {
+	if err := loop.AddIndexes(looptest.Indexer{ClientBuilder: builder}, loop.BindingsByCluster); err != nil {
 		t.Fatal(err)
 	}
 	return builder.Build()

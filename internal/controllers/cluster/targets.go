@@ -8,7 +8,7 @@ import (
 
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // bindingsOf returns the bindings that are still scheduled to the cluster. The bindings are shared
@@ -16,7 +16,7 @@ import (
 func (r *reconciler) bindingsOf(ctx context.Context, name string) ([]binding.Object, error) {
 	var targeting []binding.Object
 	for _, namespaced := range []bool{true, false} {
-		found, err := lookup.BindingsInCluster(ctx, r.karmada, namespaced, name)
+		found, err := loop.ListBindingsInCluster(ctx, r.karmada, namespaced, name)
 		if err != nil {
 			return nil, err
 		}

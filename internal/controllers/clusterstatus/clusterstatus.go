@@ -25,7 +25,6 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/fanout"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -82,7 +81,7 @@ type controller struct {
 	cache   cache.Cache
 	members Members
 	events  *loop.Events
-	pools   *fanout.Pools
+	pools   *loop.MemberQueues
 	now     func() time.Time
 	metrics *clusterMetrics
 }
@@ -98,7 +97,7 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 		events:  loop.EventsFor(mgr, Name, loop.EventModeChanges),
 		metrics: measured,
 	}
-	c.pools = fanout.New(fanout.Options{
+	c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{
 		Name: Name, Workers: 1, Backoff: loop.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName, OnRemoved: measured.deleteCluster,
 	}, c.reconcile)
 	members.OnUnhealthy(c.enqueue)

@@ -11,7 +11,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/loop/fanout"
+	"karmada.io/karmada/internal/loop"
 )
 
 // fakeMembers opens no members. It records the members that are closed.
@@ -45,7 +45,7 @@ func TestUnservedClusterIsClosed(t *testing.T) {
 			closed := &fakeMembers{}
 			c := &controller{options: DefaultOptions(), members: closed, metrics: measured}
 			c.options.ClusterName = test.only
-			c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, OnRemoved: measured.deleteCluster}, func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
+			c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, OnRemoved: measured.deleteCluster}, func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 				return reconcile.Result{}, nil
 			})
 			older := fullCluster("m1")

@@ -17,13 +17,12 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
 // attach attaches the binding of one object to a dependent, and reports whether it wrote anything.
 func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
-	stored, freeName, err := lookup.BindingOfTemplate(ctx, r.karmada, object.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(object))
+	stored, freeName, err := loop.FindTemplateBinding(ctx, r.karmada, object.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(object))
 	switch {
 	case err != nil:
 		return false, err

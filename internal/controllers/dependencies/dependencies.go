@@ -35,7 +35,6 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // Name is the name of the controller in logs and events.
@@ -80,7 +79,7 @@ type reconciler struct {
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, watchManager *watches.Manager, templates *template.Reader, rules interpreter.Source, o Options) error {
-	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByDependent, lookup.BindingsByTemplate); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.BindingsByDependent, loop.BindingsByTemplate); err != nil {
 		return err
 	}
 	r := &reconciler{

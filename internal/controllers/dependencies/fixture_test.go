@@ -27,7 +27,6 @@ import (
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/looptest"
 )
 
@@ -58,7 +57,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	scheme := looptest.NewScheme(t, corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha2.AddToScheme)
 	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), references: []dependency.Reference{referenceTo("ConfigMap", "settings")}}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&workv1alpha2.ResourceBinding{}).WithInterceptorFuncs(w.recordWrites())
-	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, lookup.BindingsByDependent, lookup.BindingsByTemplate); err != nil {
+	if err := loop.AddIndexes(looptest.Indexer{ClientBuilder: builder}, loop.BindingsByDependent, loop.BindingsByTemplate); err != nil {
 		t.Fatal(err)
 	}
 	w.store = builder.Build()

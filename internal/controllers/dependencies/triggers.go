@@ -22,7 +22,6 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 type queue = loop.Queue[reconcile.Request]
@@ -40,7 +39,7 @@ func dependentsOf(attached binding.Object) []types.NamespacedName {
 func (r *reconciler) attachedTo(ctx context.Context, dependent types.NamespacedName) ([]binding.Object, error) {
 	var found []binding.Object
 	for _, list := range []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}} {
-		err := r.karmada.List(ctx, list, lookup.BindingsByDependent.Matching(dependent.String()), client.UnsafeDisableDeepCopy)
+		err := r.karmada.List(ctx, list, loop.BindingsByDependent.Matching(dependent.String()), client.UnsafeDisableDeepCopy)
 		if err == nil {
 			err = meta.EachListItem(list, func(item runtime.Object) error {
 				if each, ok := item.(binding.Object); ok {

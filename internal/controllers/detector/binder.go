@@ -22,7 +22,6 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -62,7 +61,7 @@ type binder struct {
 // find returns the binding of the template, or nil if the template has none. Like binding.Find, it
 // may return the binding of another template.
 func (b *binder) find(ctx context.Context, r templateRef) (binding.Object, error) {
-	found, _, err := lookup.BindingOfTemplate(ctx, b.karmada, r.Kind.GroupKind(), r.Key)
+	found, _, err := loop.FindTemplateBinding(ctx, b.karmada, r.Kind.GroupKind(), r.Key)
 	return found, err
 }
 
@@ -98,7 +97,7 @@ func (b *binder) bind(ctx context.Context, template *unstructured.Unstructured, 
 
 func (b *binder) create(ctx context.Context, input policy.BindingInput) (wrote bool, err error) {
 	template := input.Template
-	existing, freeName, err := lookup.BindingOfTemplate(ctx, b.karmada, template.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(template))
+	existing, freeName, err := loop.FindTemplateBinding(ctx, b.karmada, template.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(template))
 	if err != nil {
 		return false, err
 	}
@@ -221,7 +220,7 @@ func (b *binder) schedulePriority(ctx context.Context, p policy.Object) (*int32,
 }
 
 // templatesOf returns the templates of the bindings with a claim. The client karmada must have the index
-// lookup.BindingsByPolicy.
+// loop.BindingsByPolicy.
 func (b *binder) templatesOf(ctx context.Context, claim policy.Claim) ([]templateRef, error) {
 	claimed, err := b.claimedBindings(ctx, claim)
 	found := make([]templateRef, len(claimed))
@@ -258,14 +257,14 @@ func (b *binder) claimedBindings(ctx context.Context, claim policy.Claim) ([]bin
 	if claim.ID == "" {
 		return nil, nil
 	}
-	options := []client.ListOption{lookup.BindingsByPolicy.Matching(claim.ID), client.UnsafeDisableDeepCopy}
+	options := []client.ListOption{loop.BindingsByPolicy.Matching(claim.ID), client.UnsafeDisableDeepCopy}
 	scopes := []bool{true, false}
 	if !claim.IsCluster() {
 		options, scopes = append(options, client.InNamespace(claim.Namespace)), scopes[:1]
 	}
 	var found []binding.Object
 	for _, namespaced := range scopes {
-		claimed, err := lookup.Bindings(ctx, b.karmada, namespaced, options...)
+		claimed, err := loop.ListBindings(ctx, b.karmada, namespaced, options...)
 		if err != nil {
 			return nil, fmt.Errorf("policy %s: %w", claim, err)
 		}

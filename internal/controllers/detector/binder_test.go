@@ -25,7 +25,6 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // binderRules return fixed components and replicas, or an error.
@@ -75,8 +74,8 @@ func newBinder(t *testing.T, failure error, objects ...client.Object) (b *binder
 	}
 	writes = new(int)
 	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&workv1alpha2.ResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
-		WithIndex(&workv1alpha2.ClusterResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
+		WithIndex(&workv1alpha2.ResourceBinding{}, loop.BindingsByPolicy.Name, loop.BindingsByPolicy.Keys).
+		WithIndex(&workv1alpha2.ClusterResourceBinding{}, loop.BindingsByPolicy.Name, loop.BindingsByPolicy.Keys).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, options ...client.CreateOption) error {
 				if *writes++; failure != nil {

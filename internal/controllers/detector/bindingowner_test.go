@@ -9,7 +9,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 // otherDeploymentKind is a kind whose bindings have the same names as those of Deployments.
@@ -56,7 +56,7 @@ func (f *fixture) getOtherDeployment() *unstructured.Unstructured {
 
 func (f *fixture) otherBinding() binding.Object {
 	f.t.Helper()
-	bound, _, err := lookup.BindingOfTemplate(f.t.Context(), f.karmada, otherDeploymentKind.GroupKind(), otherDeployment.Key)
+	bound, _, err := loop.FindTemplateBinding(f.t.Context(), f.karmada, otherDeploymentKind.GroupKind(), otherDeployment.Key)
 	if err != nil || bound == nil {
 		f.t.Fatalf("binding %v, error %v", bound, err)
 	}

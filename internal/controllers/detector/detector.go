@@ -29,12 +29,10 @@ import (
 
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/access/watches"
-	"karmada.io/karmada/internal/controllers/detector/kinds"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // Name is the name of the controller in logs and events.
@@ -112,7 +110,7 @@ func Add(mgr manager.Manager, watchManager *watches.Manager, reader *template.Re
 	if err != nil {
 		return err
 	}
-	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByPolicy); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.BindingsByPolicy); err != nil {
 		return err
 	}
 	d := newDetector(dependencies{
@@ -130,7 +128,7 @@ func Add(mgr manager.Manager, watchManager *watches.Manager, reader *template.Re
 			return fmt.Errorf("adding %s: %w", Name, err)
 		}
 	}
-	return mgr.Add(d.runDiscovery(kinds.Config{
-		Server: server, Manager: watchManager, Skipped: o.Propagated.APIs, Interval: o.DiscoveryInterval, Log: d.log,
+	return mgr.Add(d.runDiscovery(kindDiscoveryConfig{
+		Lister: server, Manager: watchManager, Skipped: o.Propagated.APIs, Interval: o.DiscoveryInterval, Log: d.log,
 	}))
 }

@@ -28,7 +28,6 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // fixture is a detector with a fake API server. The fake records all writes and sends
@@ -69,8 +68,8 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Cleanup(h.queue.ShutDown)
 	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}).
-		WithIndex(&workv1alpha2.ResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
-		WithIndex(&workv1alpha2.ClusterResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
+		WithIndex(&workv1alpha2.ResourceBinding{}, loop.BindingsByPolicy.Name, loop.BindingsByPolicy.Keys).
+		WithIndex(&workv1alpha2.ClusterResourceBinding{}, loop.BindingsByPolicy.Name, loop.BindingsByPolicy.Keys).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, options ...client.CreateOption) error {
 				h.recordWrite("create", object)

@@ -11,7 +11,6 @@ import (
 
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/access/watches"
-	"karmada.io/karmada/internal/controllers/detector/kinds"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/loop"
@@ -37,7 +36,7 @@ type detector struct {
 	log logr.Logger
 
 	queue        *templateQueue
-	watchedKinds *kinds.Watched
+	watchedKinds *watchedKinds
 	policies     *policyCatalog
 	claims       *claimIndex
 	claimWrites  *writeTracker
@@ -61,7 +60,7 @@ type detector struct {
 
 func newDetector(s dependencies, o Options) *detector {
 	d := &detector{
-		log: s.log, queue: newTemplateQueue(), watchedKinds: kinds.NewWatched(), policies: newPolicyCatalog(),
+		log: s.log, queue: newTemplateQueue(), watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(),
 		claims: newClaimIndex(), claimWrites: newWriteTracker(),
 		waiting: newWaitingTemplates(), initial: newOldTemplates(),
 		awaitingOverride: newWaitingRequests(),
@@ -168,10 +167,10 @@ func (d *detector) publishClaimLookup(publish func(ClaimLookup)) manager.Runnabl
 
 // runDiscovery runs the discovery of kinds. It waits until the queue of templates is open, because
 // the workers wait for every watch that exists at the start.
-func (d *detector) runDiscovery(config kinds.Config) manager.RunnableFunc {
+func (d *detector) runDiscovery(config kindDiscoveryConfig) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		if d.queue.waitUntilOpen(ctx) == nil {
-			kinds.NewDiscovery(config, d.watchedKinds, d.templateTriggers).Run(ctx)
+			newKindDiscovery(config, d.watchedKinds, d.templateTriggers).Run(ctx)
 		}
 		return nil // the manager stops
 	}

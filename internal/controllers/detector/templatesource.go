@@ -11,17 +11,16 @@ import (
 
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/watches"
-	"karmada.io/karmada/internal/controllers/detector/kinds"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
 )
 
-// templateSource watches the objects of kinds and queues them. It implements kinds.Watches.
+// templateSource watches the objects of kinds and queues them. It implements kindWatcher.
 type templateSource struct {
 	manager *watches.Manager
 	queue   *templateQueue
-	watched *kinds.Watched
+	watched *watchedKinds
 	// isSkipped reports whether an object is never a template.
 	isSkipped func(templateRef) bool
 	catalog   *policyCatalog
@@ -123,7 +122,7 @@ type templateLister interface {
 type ruleSource struct {
 	Rules     interpreter.Source
 	templates templateLister
-	watched   *kinds.Watched
+	watched   *watchedKinds
 	// isSkipped reports whether an object is never a template.
 	isSkipped func(templateRef) bool
 }

@@ -11,7 +11,6 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/access/watches"
-	"karmada.io/karmada/internal/controllers/detector/kinds"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -20,7 +19,7 @@ func newTestTemplateSource(t *testing.T, policies ...policy.Object) (*templateSo
 	queue := newQueue[templateRequest](t)
 	s := &templateSource{
 		manager: watches.NewManager(t.Context()), queue: newTemplateQueue(),
-		watched: kinds.NewWatched(), catalog: newPolicyCatalog(), claims: newClaimIndex(), writes: newWriteTracker(),
+		watched: newWatchedKinds(), catalog: newPolicyCatalog(), claims: newClaimIndex(), writes: newWriteTracker(),
 		waiting: newWaitingTemplates(), initial: newOldTemplates(), awaitingOverride: newWaitingRequests(), log: logr.Discard(),
 		isSkipped: func(r templateRef) bool { return r.Key.Namespace == "karmada-system" },
 	}

@@ -7,8 +7,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/conditions"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // deniedWatchRecheck is the delay before the next pass of a Work whose objects cannot be watched.
@@ -37,7 +37,7 @@ func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *de
 	if len(denials) > 0 {
 		d.requeueAfter = shorterDelay(d.requeueAfter, deniedWatchRecheck)
 	}
-	c.reportConditions(d.work, pacing.Settled, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
+	c.reportConditions(d.work, loop.StatusSettled, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
 }
 
 // blockingFailures returns the failures that block the deletion of a Work. If a failure is caused

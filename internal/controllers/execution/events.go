@@ -9,8 +9,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/conditions"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // recordSyncEvents records events for failures, and for the success that ends failures. It records
@@ -85,11 +85,11 @@ func (c *controller) reportDriftConflicts(d *delivery) {
 	if len(d.driftConflicts) == 0 {
 		c.clearFailureEvents(d.work, workv1alpha1.EventReasonDriftConflict)
 		if conditions.HasStatus(c.reports.Latest(d.work).Status.Conditions, workv1alpha1.WorkDriftConflict, metav1.ConditionTrue) {
-			c.reportConditions(d.work, pacing.Settled, work.DriftConflictCondition(d.work, nil))
+			c.reportConditions(d.work, loop.StatusSettled, work.DriftConflictCondition(d.work, nil))
 		}
 		return
 	}
 	condition := work.DriftConflictCondition(d.work, d.driftConflicts)
-	c.reportConditions(d.work, pacing.Failed, condition)
+	c.reportConditions(d.work, loop.StatusFailed, condition)
 	c.recordFailureEvents(d.work, workv1alpha1.EventReasonDriftConflict, errors.New(condition.Message))
 }

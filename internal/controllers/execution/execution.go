@@ -29,11 +29,8 @@ import (
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/fanout"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // Name is the name of the controller in flags, logs and events.
@@ -94,9 +91,9 @@ type controller struct {
 	members       Members
 	rules         interpreter.Source
 	events        *loop.Events
-	reports       *statuswriter.Writer
-	scope         fanout.SyncModeScope
-	pools         *fanout.Pools
+	reports       *loop.StatusWriter
+	scope         loop.SyncModeScope
+	pools         *loop.MemberQueues
 	tracker       *appliedTracker
 	deletionRates *deletionRates
 	metrics       *writeMetrics
@@ -109,20 +106,20 @@ type controller struct {
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *statuswriter.Writer, o Options) error {
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *loop.StatusWriter, o Options) error {
 	registered, err := newWriteMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	c := &controller{
-		options: o, metrics: registered, scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
+		options: o, metrics: registered, scope: loop.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  loop.EventsFor(mgr, Name, o.Events),
 		tracker: newAppliedTracker(), deletionRates: newDeletionRates(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}
 	if c.judge == nil {
 		c.verdicts = newVerdictReader(mgr.GetAPIReader(), o.Epoch, time.Now)
 	}
-	c.pools = fanout.New(fanout.Options{
+	c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed, OnRemoved: c.stopTrackingCluster,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
@@ -179,18 +176,18 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	}
 	c.events.RecordSuccess(stored, workv1alpha1.EventReasonWorkDispatching, "%s", work.DispatchingCondition(stored).Message)
 	if !c.isReachable(cluster) {
-		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
-		return reconcile.Result{}, fanout.ErrAwaitsRecovery
+		c.reportConditions(stored, loop.StatusSettled, work.DispatchingCondition(stored))
+		return reconcile.Result{}, loop.ErrAwaitsRecovery
 	}
 	target, err := c.members.GetForCluster(ctx, cluster)
 	if err != nil {
-		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
+		c.reportConditions(stored, loop.StatusSettled, work.DispatchingCondition(stored))
 		return reconcile.Result{}, err
 	}
 	d := &delivery{member: target, work: stored}
 	failures := work.ExplainForbidden(c.applyAll(ctx, d), cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	if isUndecided(failures) {
-		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
+		c.reportConditions(stored, loop.StatusSettled, work.DispatchingCondition(stored))
 		if c.members.IsHealthy(cluster.Name) {
 			// Otherwise the conditions of the Cluster report the failure, or the member has just
 			// started.
@@ -209,24 +206,24 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 // reportedState returns the pacing state in which the result of a pass is reported. After a write
 // it returns the state in progress, so that the result is reported together with the new status
 // that the write is expected to cause.
-func reportedState(hasWritten bool, failures []error) pacing.State {
+func reportedState(hasWritten bool, failures []error) loop.StatusState {
 	switch {
 	case len(failures) > 0:
-		return pacing.Failed
+		return loop.StatusFailed
 	case hasWritten:
-		return pacing.InProgress
+		return loop.StatusInProgress
 	default:
-		return pacing.Settled
+		return loop.StatusSettled
 	}
 }
 
 // reportConditions submits conditions of the Work to the status writer. No other controller writes
 // these conditions.
-func (c *controller) reportConditions(stored *workv1alpha1.Work, state pacing.State, reported ...metav1.Condition) {
+func (c *controller) reportConditions(stored *workv1alpha1.Work, state loop.StatusState, reported ...metav1.Condition) {
 	now := metav1.NewTime(c.now())
 	for _, condition := range reported {
 		condition.LastTransitionTime = now
-		c.reports.Submit(stored, statuswriter.ConditionPart(condition.Type), state, func(status *workv1alpha1.WorkStatus) {
+		c.reports.Submit(stored, loop.ConditionPart(condition.Type), state, func(status *workv1alpha1.WorkStatus) {
 			conditions.Set(&status.Conditions, condition)
 		})
 	}

@@ -7,19 +7,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"karmada.io/karmada/internal/domain/pacing"
+	"karmada.io/karmada/internal/loop"
 )
 
 func TestReportedState(t *testing.T) {
 	tests := map[string]struct {
 		wrote    bool
 		failures []error
-		want     pacing.State
+		want     loop.StatusState
 	}{
-		"an object was written":                     {wrote: true, want: pacing.InProgress},
-		"nothing had to change":                     {want: pacing.Settled},
-		"a manifest failed":                         {failures: []error{errors.New("rejected")}, want: pacing.Failed},
-		"one object was written and another failed": {wrote: true, failures: []error{errors.New("rejected")}, want: pacing.Failed},
+		"an object was written":                     {wrote: true, want: loop.StatusInProgress},
+		"nothing had to change":                     {want: loop.StatusSettled},
+		"a manifest failed":                         {failures: []error{errors.New("rejected")}, want: loop.StatusFailed},
+		"one object was written and another failed": {wrote: true, failures: []error{errors.New("rejected")}, want: loop.StatusFailed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,7 @@ import (
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
-	"karmada.io/karmada/internal/loop/fanout"
-	"karmada.io/karmada/internal/loop/statuswriter"
+	"karmada.io/karmada/internal/loop"
 )
 
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -41,7 +40,7 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	t.Helper()
 	f := &rulesFixture{deliveryFixture: newDeliveryFixture(t), enqueued: make(chan types.NamespacedName, 10)}
 	f.rules = &f.table
-	f.pools = fanout.New(fanout.Options{Name: Name, Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	f.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		f.enqueued <- key
 		return reconcile.Result{}, nil
 	})
@@ -136,7 +135,7 @@ func TestRuleThatChangesDuringAPassIsAppliedByTheNext(t *testing.T) {
 
 func TestDeletedWorkIsNotEnqueuedForRules(t *testing.T) {
 	f := newRulesFixture(t)
-	f.reports = statuswriter.NewWriter(fake.NewClientBuilder().Build(), nil, statuswriter.DefaultOptions())
+	f.reports = loop.NewStatusWriter(fake.NewClientBuilder().Build(), nil, loop.DefaultStatusWriterOptions())
 	f.stopTracking(workKey(f.work))
 	if got := f.interpreted.Works(interpreter.AllKinds()); len(got) != 0 {
 		t.Errorf("indexed Works %v", got)

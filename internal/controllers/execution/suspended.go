@@ -13,8 +13,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // reportSuspended reports the state of a suspended Work and changes nothing in the member. It keeps
@@ -26,9 +26,9 @@ func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alph
 	if hasAll {
 		// Applied is reported before Dispatching, because readers of Dispatching assume that
 		// Applied is current.
-		c.reportConditions(stored, pacing.Failed, work.AppliedCondition(stored, nil))
+		c.reportConditions(stored, loop.StatusFailed, work.AppliedCondition(stored, nil))
 	}
-	c.reportConditions(stored, pacing.Failed, work.DispatchingCondition(stored))
+	c.reportConditions(stored, loop.StatusFailed, work.DispatchingCondition(stored))
 	return err
 }
 

@@ -16,7 +16,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/loop/fanout"
+	"karmada.io/karmada/internal/loop"
 )
 
 func newDeployment(change func(map[string]any)) *unstructured.Unstructured {
@@ -177,7 +177,7 @@ func TestObjectOfTheFirstListMayHaveDrifted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &controller{tracker: newAppliedTracker()}
 			passes := make(chan types.NamespacedName, 1)
-			c.pools = fanout.New(fanout.Options{Name: "test", Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+			c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: "test", Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 				passes <- key
 				return reconcile.Result{}, nil
 			})

@@ -12,8 +12,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/fanout"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // lostMembers are members that do not respond.
@@ -24,11 +22,11 @@ func (lostMembers) IsHealthy(string) bool { return false }
 func TestWorkAwaitsRecoveryOfLostCluster(t *testing.T) {
 	c := &controller{
 		members: lostMembers{}, tracker: newAppliedTracker(), events: loop.NewEvents(record.NewFakeRecorder(10)), now: time.Now,
-		reports: statuswriter.NewWriter(fake.NewClientBuilder().Build(), nil, statuswriter.DefaultOptions()),
+		reports: loop.NewStatusWriter(fake.NewClientBuilder().Build(), nil, loop.DefaultStatusWriterOptions()),
 	}
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
-	if result, err := c.deliver(t.Context(), cluster, stored); !result.IsZero() || !errors.Is(err, fanout.ErrAwaitsRecovery) {
+	if result, err := c.deliver(t.Context(), cluster, stored); !result.IsZero() || !errors.Is(err, loop.ErrAwaitsRecovery) {
 		t.Errorf("result %v, error %v; want no retry before the recovery", result, err)
 	}
 }

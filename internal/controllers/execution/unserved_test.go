@@ -14,7 +14,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/loop/statuswriter"
+	"karmada.io/karmada/internal/loop"
 )
 
 func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {
@@ -24,7 +24,7 @@ func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &controller{judge: ruling, now: now, reports: statuswriter.NewWriter(fake.NewClientBuilder().Build(), nil, statuswriter.DefaultOptions())}
+	c := &controller{judge: ruling, now: now, reports: loop.NewStatusWriter(fake.NewClientBuilder().Build(), nil, loop.DefaultStatusWriterOptions())}
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	stored := newDeletedWork("")
 

@@ -16,9 +16,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/domain/guard"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/servedkinds"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -106,7 +106,7 @@ func (c *controller) reportUnservedKinds(cluster *clusterv1alpha1.Cluster, store
 	for _, failure := range failures {
 		if unserved := new(member.KindUnservedError); errors.As(failure, &unserved) {
 			condition := work.KindNotServedCondition(stored, cluster.Name, unserved.Error())
-			c.reportConditions(stored, pacing.Settled, condition)
+			c.reportConditions(stored, loop.StatusSettled, condition)
 			if c.judge != nil {
 				c.judge.CountHeld(cluster.Name, stored, condition.Reason)
 			}

@@ -27,7 +27,6 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -84,7 +83,7 @@ type reconciler struct {
 // Add registers the controllers of both scopes with a manager, and adds the index of bindings by
 // cluster.
 func Add(mgr manager.Manager, o Options) error {
-	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByCluster); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.BindingsByCluster); err != nil {
 		return err
 	}
 	for _, namespaced := range []bool{true, false} {
@@ -98,7 +97,7 @@ func Add(mgr manager.Manager, o Options) error {
 			healthTracker: newHealthTracker(o.MinHealthyTime, o.StartupDelay), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(lookup.OldOrNewMatches(hasEviction))).
+			For(binding.New(namespaced), builder.WithPredicates(loop.OnlyMatchingBindings(hasEviction))).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
 			WithOptions(loop.ControllerOptions[reconcile.Request](mgr, workers, o.Backoff)).
 			Complete(r)
@@ -111,7 +110,7 @@ func Add(mgr manager.Manager, o Options) error {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bound, err := lookup.ActiveBinding(ctx, r.karmada, r.namespaced, request.NamespacedName)
+	bound, err := loop.GetActiveBinding(ctx, r.karmada, r.namespaced, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -27,7 +27,6 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -293,7 +292,7 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	if f.describeState() != "in m2:2, departed from m1" {
 		t.Fatal(f.describeState())
 	}
-	if lookup.OldOrNewMatches(hasEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: f.readBinding()}) {
+	if loop.OnlyMatchingBindings(hasEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: f.readBinding()}) {
 		f.reconcileOnce()
 	}
 	if len(f.healthTracker.records) != 0 {

@@ -16,7 +16,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -52,7 +52,7 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 }
 
 func (r *reconciler) enqueueBindings(ctx context.Context, q queue, cluster string) {
-	targeting, err := lookup.BindingsInCluster(ctx, r.karmada, r.namespaced, cluster)
+	targeting, err := loop.ListBindingsInCluster(ctx, r.karmada, r.namespaced, cluster)
 	if err != nil {
 		// The error is only logged, because a read from a cache fails only when the process ends.
 		klog.FromContext(ctx).Error(err, "Cannot enqueue the evictions of a cluster", "member", cluster)

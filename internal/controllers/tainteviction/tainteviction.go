@@ -34,7 +34,6 @@ import (
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/toleration"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
@@ -97,7 +96,7 @@ func Add(mgr manager.Manager, o Options) error {
 	if err := report.addController(mgr, o.Backoff); err != nil || len(o.MissingFlags) > 0 {
 		return err
 	}
-	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByCluster); err != nil {
+	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.BindingsByCluster); err != nil {
 		return err
 	}
 	limiter := newRateLimiter(o.EvictionsPerSecond)
@@ -167,7 +166,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 // readStay returns a binding and how long the binding may stay in the cluster. It reads the taints
 // with the given reader. It returns the zero Deadline if no taint evicts the binding.
 func (r *reconciler) readStay(ctx context.Context, reader client.Reader, req request) (binding.Object, toleration.Deadline, error) {
-	bound, err := lookup.ActiveBinding(ctx, r.karmada, r.namespaced, req.NamespacedName)
+	bound, err := loop.GetActiveBinding(ctx, r.karmada, r.namespaced, req.NamespacedName)
 	if err != nil || bound == nil {
 		return nil, toleration.Deadline{}, err
 	}

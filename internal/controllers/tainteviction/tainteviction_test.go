@@ -26,7 +26,6 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/lookup"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -53,7 +52,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	}
 	f := &fixture{recorder: record.NewFakeRecorder(1000)}
 	f.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&workv1alpha2.ResourceBinding{}, lookup.BindingsByCluster.Name, lookup.BindingsByCluster.Keys).
+		WithIndex(&workv1alpha2.ResourceBinding{}, loop.BindingsByCluster.Name, loop.BindingsByCluster.Keys).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
 				f.writes++

@@ -16,7 +16,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
-	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[request]
@@ -67,7 +67,7 @@ func (r *reconciler) enqueueBindingsIn(ctx context.Context, q queue, cluster *cl
 	if !failover.HasEvictingTaint(cluster) || cluster.DeletionTimestamp != nil {
 		return
 	}
-	targeting, err := lookup.BindingsInCluster(ctx, r.karmada, r.namespaced, cluster.Name)
+	targeting, err := loop.ListBindingsInCluster(ctx, r.karmada, r.namespaced, cluster.Name)
 	if err != nil {
 		// The error is only logged, because a read from a cache fails only when the process ends.
 		klog.FromContext(ctx).Error(err, "Cannot enqueue evictions from a cluster", "member", cluster.Name)

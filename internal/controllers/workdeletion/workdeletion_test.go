@@ -27,7 +27,6 @@ import (
 	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 func newPullCluster(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
@@ -146,7 +145,7 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 				ReadEpoch: func(context.Context) (epoch.Epoch, error) {
 					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.CauseInstalled}), nil
 				},
-				Events: loop.NewEvents(record.NewFakeRecorder(10)), Reports: statuswriter.NewWriter(karmada, karmada, statuswriter.DefaultOptions()),
+				Events: loop.NewEvents(record.NewFakeRecorder(10)), Reports: loop.NewStatusWriter(karmada, karmada, loop.DefaultStatusWriterOptions()),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -23,7 +23,6 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // fakeMember maps names of ConfigMaps to the errors that their reads return. ConfigMaps without an
@@ -92,7 +91,7 @@ func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(karmadaWork).WithStatusSubresource(karmadaWork).Build()
 				c := &controller{
 					rules: fixedRules{tc.member.rules()}, events: loop.NewEvents(record.NewFakeRecorder(10)),
-					reports: statuswriter.NewWriter(store, store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
+					reports: loop.NewStatusWriter(store, store, loop.StatusWriterOptions{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				finished := make(chan error)

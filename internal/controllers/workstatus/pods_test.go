@@ -15,7 +15,7 @@ import (
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/podfailure"
-	"karmada.io/karmada/internal/loop/statuswriter"
+	"karmada.io/karmada/internal/loop"
 )
 
 // memberWithPods is a member with Pods.
@@ -91,7 +91,7 @@ func TestPodFailuresOfUnhealthyWorkloadsAreReported(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(0, 0)
-			c := &controller{reports: statuswriter.NewWriter(nil, nil, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(func() time.Time { return now })}
+			c := &controller{reports: loop.NewStatusWriter(nil, nil, loop.StatusWriterOptions{Workers: 1}), podChecks: newPodCheckSchedule(func() time.Time { return now })}
 			stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
 			runPass := func() (string, time.Duration) {
 				entry := &workv1alpha1.ManifestStatus{Health: tc.health, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)}}

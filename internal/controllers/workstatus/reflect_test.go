@@ -16,7 +16,6 @@ import (
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/loop"
 )
 
@@ -134,12 +133,12 @@ func TestReportedState(t *testing.T) {
 	absent := reflection{isAbsent: true}
 	for name, tc := range map[string]struct {
 		reflections []reflection
-		want        pacing.State
+		want        loop.StatusState
 	}{
-		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, pacing.Settled},
-		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, pacing.InProgress},
-		"a deleted object":     {[]reflection{absent}, pacing.Settled},
-		"no reflection":        {nil, pacing.Settled},
+		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, loop.StatusSettled},
+		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, loop.StatusInProgress},
+		"a deleted object":     {[]reflection{absent}, loop.StatusSettled},
+		"no reflection":        {nil, loop.StatusSettled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := reportedState(tc.reflections); got != tc.want {

@@ -22,8 +22,6 @@ import (
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/fanout"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -49,9 +47,9 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	f := &rulesFixture{store: fake.NewClientBuilder().WithScheme(scheme).WithObjects(karmadaWork).WithStatusSubresource(karmadaWork).Build()}
 	f.controller = &controller{
 		karmada: f.store, rules: &f.table, events: loop.NewEvents(record.NewFakeRecorder(10)),
-		reports: statuswriter.NewWriter(f.store, f.store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
+		reports: loop.NewStatusWriter(f.store, f.store, loop.StatusWriterOptions{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 	}
-	f.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, OnRemoved: f.stopTrackingCluster}, func(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	f.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, OnRemoved: f.stopTrackingCluster}, func(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		f.passes++
 		stored := &workv1alpha1.Work{}
 		if err := f.store.Get(ctx, key, stored); err != nil {

@@ -12,7 +12,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/fanout"
 )
 
 func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
@@ -31,9 +30,9 @@ func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
 				}
 				after := before.DeepCopy()
 				after.Spec.SyncMode = tc.mode
-				c := &controller{scope: fanout.SyncModeScope{Mode: clusterv1alpha1.Push}}
+				c := &controller{scope: loop.SyncModeScope{Mode: clusterv1alpha1.Push}}
 				passes := 0
-				c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, IsServed: func(context.Context, string) bool { return true }},
+				c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, IsServed: func(context.Context, string) bool { return true }},
 					func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 						passes++
 						return reconcile.Result{}, nil

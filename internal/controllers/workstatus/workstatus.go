@@ -29,11 +29,8 @@ import (
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/fanout"
-	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // Name is the name of the controller in flags, logs and events.
@@ -44,7 +41,7 @@ type Options struct {
 	// Workers is the number of Works of one member that are processed in parallel.
 	Workers int
 	// Pacing decides how long changes in a member are collected before a pass.
-	Pacing pacing.Policy
+	Pacing loop.PacingPolicy
 	// Backoff is the backoff for Works that failed.
 	Backoff loop.Backoff
 	// Mode is the sync mode of the clusters that this process serves.
@@ -59,7 +56,7 @@ type Options struct {
 // DefaultOptions returns the options for push mode clusters.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, Pacing: pacing.DefaultPolicy(),
+		Workers: 5, Pacing: loop.DefaultPacingPolicy(),
 		Backoff: loop.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
 	}
 }
@@ -78,9 +75,9 @@ type controller struct {
 	members   Members
 	rules     interpreter.Source
 	events    *loop.Events
-	reports   *statuswriter.Writer
-	scope     fanout.SyncModeScope
-	pools     *fanout.Pools
+	reports   *loop.StatusWriter
+	scope     loop.SyncModeScope
+	pools     *loop.MemberQueues
 	podChecks *podCheckSchedule
 	// interpreted contains the Works with objects whose status was interpreted by rules.
 	interpreted interpreters.WorkIndex
@@ -89,13 +86,13 @@ type controller struct {
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *statuswriter.Writer, o Options) error {
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *loop.StatusWriter, o Options) error {
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
+		scope: loop.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
 		events: loop.EventsFor(mgr, Name, o.Events), collect: loop.NewAdaptiveWindow(o.Pacing, o.Pacing.Collect),
 	}
-	c.pools = fanout.New(fanout.Options{
+	c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
 		OnRemoved: c.stopTrackingCluster,
 	}, c.reconcile)
@@ -216,7 +213,7 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 // reportStatuses submits the new statuses of objects to the status writer. All other objects keep
 // their last reported status.
 func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []reflection) {
-	c.reports.Submit(stored, statuswriter.ManifestStatusesPart, reportedState(reflections), func(status *workv1alpha1.WorkStatus) {
+	c.reports.Submit(stored, loop.ManifestStatusesPart, reportedState(reflections), func(status *workv1alpha1.WorkStatus) {
 		merged := status.ManifestStatuses
 		for _, result := range reflections {
 			merged = result.mergeInto(merged, stored.Spec.Workload.Manifests)
@@ -232,13 +229,13 @@ func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []ref
 
 // reportedState returns the pacing state in which the statuses are reported. It returns the state
 // in progress if an object is not healthy yet or a rollout is not complete.
-func reportedState(reflections []reflection) pacing.State {
+func reportedState(reflections []reflection) loop.StatusState {
 	for _, result := range reflections {
 		if result.status != nil && (result.status.Health != workv1alpha1.ResourceHealthy || !work.ParseProgress(result.status.Status).IsStable) {
-			return pacing.InProgress
+			return loop.StatusInProgress
 		}
 	}
-	return pacing.Settled
+	return loop.StatusSettled
 }
 
 // reflection is the observed state of the object of one manifest.

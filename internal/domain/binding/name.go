@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/objectname"
 )
 
 // Name returns the usual name of a template's binding: "nginx" and "Deployment" give
@@ -14,23 +13,23 @@ import (
 // defines the name without the group. Therefore two templates can have the same name here: those
 // whose kinds differ only in the group, and those whose names differ only in capital letters or in
 // colons and dots.
-func Name(templateName, kind string) string { return objectname.WithSuffix(templateName, kind) }
+func Name(templateName, kind string) string { return NameWithSuffix(templateName, kind) }
 
 // Names returns the names that the binding of a template can have. The first is Name. The second
 // contains a hash of the exact group, kind and name, for a template whose Name is taken by the
 // binding of another template.
 func Names(kind schema.GroupKind, templateName string) [2]string {
 	name := Name(templateName, kind.Kind)
-	return [2]string{name, objectname.Unambiguous(name, kind.Group, kind.Kind, templateName)}
+	return [2]string{name, UnambiguousName(name, kind.Group, kind.Kind, templateName)}
 }
 
 // ReferenceKey returns a hash of a binding, for places where namespace and name do not fit, such as
 // a label key. Without a namespace the hash is that of a ClusterResourceBinding.
 func ReferenceKey(namespace, name string) string {
 	if namespace == "" {
-		return objectname.ShortHash(name)
+		return ShortHash(name)
 	}
-	return objectname.ShortHash(namespace + "/" + name)
+	return ShortHash(namespace + "/" + name)
 }
 
 // PermanentIDLabel returns the label key for the ID of a binding. The binding itself, its Works and

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"karmada.io/karmada/internal/domain/objectname"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 // WeightedCluster is one cluster in a proportional division.
@@ -60,7 +60,7 @@ func Divide(want int64, weighted []WeightedCluster, tieUID string) []Share {
 // breaksTiesDescending reports whether, of several clusters with equal quotients, the larger name
 // gets the next seat.
 func breaksTiesDescending(tieUID string) bool {
-	return tieUID != "" && objectname.Sum32(tieUID)%2 == 1
+	return tieUID != "" && binding.Hash32(tieUID)%2 == 1
 }
 
 // sortedByName returns the indexes of the clusters, sorted by name.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/objectname"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 // GeneratedName returns the name of the policy that karmadactl creates for one object: the
@@ -18,14 +18,14 @@ func GeneratedName(kind schema.GroupVersionKind, namespace, name string) string 
 }
 
 func generatedName(kind, namespace, name string) string {
-	return objectname.WithSuffix(name, objectname.ShortHash(namespace+kind))
+	return binding.NameWithSuffix(name, binding.ShortHash(namespace+kind))
 }
 
 // UnambiguousName returns the name of the policy for one object if a policy for another object has
 // the generated name. It contains a hash of the exact name of the object, because generated names
 // are equal for "a:b" and "a.b", and for names that differ only in capital letters.
 func UnambiguousName(kind schema.GroupVersionKind, namespace, name string) string {
-	return objectname.WithSuffix(name, objectname.ShortHash(name)+"-"+objectname.ShortHash(namespace+kind.String()))
+	return binding.NameWithSuffix(name, binding.ShortHash(name)+"-"+binding.ShortHash(namespace+kind.String()))
 }
 
 // SelectsByName reports whether one of the selectors selects an object by its name.

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/objectname"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: sum, namespace: shop}, spec: {completions: 10, parallelism: 4}}`
@@ -47,7 +47,7 @@ func TestJobCompletions(t *testing.T) {
 	even, odd := types.UID("u0"), types.UID("u0")
 	for suffix := range 100 {
 		uid := "u" + string(rune('0'+suffix))
-		if objectname.Sum32(uid)%2 == 0 {
+		if binding.Hash32(uid)%2 == 0 {
 			even = types.UID(uid)
 		} else {
 			odd = types.UID(uid)

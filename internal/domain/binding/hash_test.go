@@ -1,4 +1,4 @@
-package objectname
+package binding
 
 import (
 	"strings"
@@ -24,11 +24,11 @@ func TestShortHash(t *testing.T) {
 
 func TestSum32IsFNV1a(t *testing.T) {
 	// The offset basis and the published hash of "a".
-	if got := Sum32(""); got != 0x811c9dc5 {
-		t.Errorf("Sum32 of nothing = %#x", got)
+	if got := Hash32(""); got != 0x811c9dc5 {
+		t.Errorf("Hash32 of nothing = %#x", got)
 	}
-	if got := Sum32("a"); got != 0xe40c292c {
-		t.Errorf("Sum32 of %q = %#x", "a", got)
+	if got := Hash32("a"); got != 0xe40c292c {
+		t.Errorf("Hash32 of %q = %#x", "a", got)
 	}
 }
 

@@ -1,4 +1,4 @@
-package fanout
+package loop
 
 import (
 	"context"
@@ -12,16 +12,14 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"karmada.io/karmada/internal/loop"
 )
 
 func namedKey(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
 // startPools starts pools and stops them at the end of the test.
-func startPools(t *testing.T, options Options, reconcile ReconcileFunc) *Pools {
+func startPools(t *testing.T, options MemberQueueOptions, reconcile MemberReconcileFunc) *MemberQueues {
 	t.Helper()
-	pools := New(options, reconcile)
+	pools := NewMemberQueues(options, reconcile)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
@@ -40,11 +38,11 @@ func receive(t *testing.T, from <-chan string) string {
 	}
 }
 
-var defaultOptions = Options{Name: "test", Workers: 1, Backoff: loop.Backoff{Base: time.Hour, Max: time.Hour}}
+var defaultQueueOptions = MemberQueueOptions{Name: "test", Workers: 1, Backoff: Backoff{Base: time.Hour, Max: time.Hour}}
 
 func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
 	done := make(chan string, 1)
-	pools := startPools(t, defaultOptions, func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := startPools(t, defaultQueueOptions, func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		if cluster == "frozen" {
 			<-ctx.Done()
 			return reconcile.Result{}, nil
@@ -52,8 +50,8 @@ func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
 		done <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("frozen", namedKey("a"), loop.LivePriority, 0)
-	pools.Add("healthy", namedKey("b"), loop.LivePriority, 0)
+	pools.Add("frozen", namedKey("a"), LivePriority, 0)
+	pools.Add("healthy", namedKey("b"), LivePriority, 0)
 	if got := receive(t, done); got != "healthy/b" {
 		t.Errorf("handled %s", got)
 	}
@@ -62,7 +60,7 @@ func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
 func TestRetryNow(t *testing.T) {
 	tries := make(chan string, 2)
 	failed := false
-	pools := startPools(t, defaultOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := startPools(t, defaultQueueOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		tries <- key.Name
 		if !failed {
 			failed = true
@@ -70,7 +68,7 @@ func TestRetryNow(t *testing.T) {
 		}
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("a"), loop.LivePriority, 0)
+	pools.Add("member1", namedKey("a"), LivePriority, 0)
 	receive(t, tries)
 	// The pool records the failure a moment after the handler has returned, so the test waits.
 	pool := pools.pools["member1"]
@@ -94,7 +92,7 @@ func TestRetryNow(t *testing.T) {
 func TestKeyAwaitsRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		passes, duringPass := 0, func() {}
-		pools := startPools(t, Options{Name: "test", Workers: 1, Backoff: loop.Backoff{Base: time.Millisecond, Max: time.Second}},
+		pools := startPools(t, MemberQueueOptions{Name: "test", Workers: 1, Backoff: Backoff{Base: time.Millisecond, Max: time.Second}},
 			func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 				passes++
 				duringPass()
@@ -107,7 +105,7 @@ func TestKeyAwaitsRecovery(t *testing.T) {
 				t.Fatalf("%s: %d passes, want %d", when, passes, want)
 			}
 		}
-		pools.Add("m1", namedKey("a"), loop.LivePriority, 0)
+		pools.Add("m1", namedKey("a"), LivePriority, 0)
 		expectPasses("while the cluster is lost", 1)
 		pools.RetryNow("m1")
 		expectPasses("after its recovery", 2)
@@ -122,15 +120,15 @@ func TestKeyAwaitsRecovery(t *testing.T) {
 
 func TestPanicIsRetried(t *testing.T) {
 	done := make(chan string, 1)
-	pools := startPools(t, defaultOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := startPools(t, defaultQueueOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		if key.Name == "bad" {
 			panic("a bug")
 		}
 		done <- key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("bad"), loop.LivePriority, 0)
-	pools.Add("member1", namedKey("good"), loop.LivePriority, 0)
+	pools.Add("member1", namedKey("bad"), LivePriority, 0)
+	pools.Add("member1", namedKey("good"), LivePriority, 0)
 	if got := receive(t, done); got != "good" {
 		t.Errorf("handled %s", got)
 	}
@@ -138,11 +136,11 @@ func TestPanicIsRetried(t *testing.T) {
 
 func TestKeysAddedBeforeStart(t *testing.T) {
 	done := make(chan string, 1)
-	pools := New(defaultOptions, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := NewMemberQueues(defaultQueueOptions, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		done <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("early"), loop.LowPriority, 0)
+	pools.Add("member1", namedKey("early"), LowPriority, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
@@ -156,7 +154,7 @@ func TestRemoveCluster(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ended := make(chan string, 1)
 	started := make(chan string, 1)
-	pools := New(defaultOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+	pools := NewMemberQueues(defaultQueueOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
 		started <- cluster
 		<-ctx.Done()
 		ended <- cluster
@@ -165,7 +163,7 @@ func TestRemoveCluster(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
-	pools.Add("member1", namedKey("a"), loop.LivePriority, 0)
+	pools.Add("member1", namedKey("a"), LivePriority, 0)
 	receive(t, started)
 	pools.RemoveCluster("member1")
 	if got := receive(t, ended); got != "member1" {
@@ -179,7 +177,7 @@ func TestStateIsDeletedAfterTheLastPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		state := map[string]bool{}
-		options := defaultOptions
+		options := defaultQueueOptions
 		options.OnRemoved = func(cluster string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -194,12 +192,12 @@ func TestStateIsDeletedAfterTheLastPass(t *testing.T) {
 			return reconcile.Result{}, nil
 		})
 		for _, cluster := range []string{"removed", "added again"} {
-			pools.Add(cluster, namedKey("a"), loop.LivePriority, 0)
+			pools.Add(cluster, namedKey("a"), LivePriority, 0)
 		}
 		synctest.Wait()
 		pools.RemoveCluster("removed")
 		pools.RemoveCluster("added again")
-		pools.Add("added again", namedKey("a"), loop.LivePriority, 0)
+		pools.Add("added again", namedKey("a"), LivePriority, 0)
 		close(finish)
 		synctest.Wait()
 		mu.Lock()
@@ -214,9 +212,9 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var gone sync.Map
 	handled := make(chan string, 2)
-	served := defaultOptions
+	served := defaultQueueOptions
 	served.IsServed = func(_ context.Context, cluster string) bool { _, ended := gone.Load(cluster); return !ended }
-	pools := New(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := NewMemberQueues(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		handled <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
@@ -224,12 +222,12 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
 	defer func() { cancel(); wg.Wait() }()
-	pools.Add("member1", namedKey("a"), loop.LivePriority, 0)
+	pools.Add("member1", namedKey("a"), LivePriority, 0)
 	receive(t, handled)
 
 	gone.Store("member1", true)
 	pools.RemoveCluster("member1")
-	pools.Add("member1", namedKey("late"), loop.LivePriority, 0)
+	pools.Add("member1", namedKey("late"), LivePriority, 0)
 	pools.mu.Lock()
 	left := len(pools.pools)
 	pools.mu.Unlock()
@@ -238,23 +236,23 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	}
 
 	gone.Delete("member1")
-	pools.Add("member1", namedKey("again"), loop.LivePriority, 0)
+	pools.Add("member1", namedKey("again"), LivePriority, 0)
 	if got := receive(t, handled); got != "member1/again" {
 		t.Errorf("after the cluster was added again: %s", got)
 	}
 }
 
 func TestKeysAddedBeforeStartAreDeduplicated(t *testing.T) {
-	pools := New(defaultOptions, nil)
+	pools := NewMemberQueues(defaultQueueOptions, nil)
 	for range 3 {
-		pools.Add("member1", namedKey("a"), loop.LowPriority, 0)
-		pools.Add("member1", namedKey("a"), loop.LivePriority, 0)
+		pools.Add("member1", namedKey("a"), LowPriority, 0)
+		pools.Add("member1", namedKey("a"), LivePriority, 0)
 	}
 	if len(pools.pending) != 1 {
 		t.Errorf("%d entries for one key", len(pools.pending))
 	}
 	for _, opts := range pools.pending {
-		if *opts.Priority != loop.LivePriority {
+		if *opts.Priority != LivePriority {
 			t.Errorf("the key waits with priority %d", *opts.Priority)
 		}
 	}
@@ -263,7 +261,7 @@ func TestKeysAddedBeforeStartAreDeduplicated(t *testing.T) {
 func TestWorkersStopWithContext(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	started := make(chan string, 3)
-	pools := New(defaultOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+	pools := NewMemberQueues(defaultQueueOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
 		started <- cluster
 		if cluster == "frozen" {
 			<-ctx.Done()
@@ -274,7 +272,7 @@ func TestWorkersStopWithContext(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
 	for _, cluster := range []string{"frozen", "failing", "healthy"} {
-		pools.Add(cluster, namedKey("a"), loop.LivePriority, 0)
+		pools.Add(cluster, namedKey("a"), LivePriority, 0)
 		receive(t, started)
 	}
 	cancel()

@@ -1,4 +1,4 @@
-package statuswriter
+package loop
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/domain/pacing"
 )
 
 // countingStore is a store that counts the writes of statuses.
@@ -27,7 +26,7 @@ type countingStore struct {
 	wrote  chan struct{}
 }
 
-func newStore(t *testing.T, works ...client.Object) *countingStore {
+func newWorkStore(t *testing.T, works ...client.Object) *countingStore {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := workv1alpha1.AddToScheme(scheme); err != nil {
@@ -57,9 +56,9 @@ func (c *countingStore) awaitWrite(t *testing.T) {
 	}
 }
 
-func startWriter(t *testing.T, s *countingStore, o Options) *Writer {
+func startWriter(t *testing.T, s *countingStore, o StatusWriterOptions) *StatusWriter {
 	t.Helper()
-	w := NewWriter(s, s, o)
+	w := NewStatusWriter(s, s, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = w.Start(ctx) })
@@ -72,25 +71,25 @@ func newWork() *workv1alpha1.Work {
 }
 
 // window returns a window that does not depend on the load.
-func window(length time.Duration) pacing.Window { return pacing.Window{Idle: length, Busy: length} }
+func window(length time.Duration) PacingWindow { return PacingWindow{Idle: length, Busy: length} }
 
-func setApplied(status metav1.ConditionStatus) Change {
+func setApplied(status metav1.ConditionStatus) StatusChange {
 	return func(s *workv1alpha1.WorkStatus) {
 		s.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: status, Reason: "R"}}
 	}
 }
 
-func setHealth(health workv1alpha1.ResourceHealth) Change {
+func setHealth(health workv1alpha1.ResourceHealth) StatusChange {
 	return func(s *workv1alpha1.WorkStatus) { s.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: health}} }
 }
 
 func TestChangesAreCoalesced(t *testing.T) {
 	of := newWork()
-	s := newStore(t, of)
-	w := startWriter(t, s, Options{Pacing: pacing.Policy{Report: window(20 * time.Millisecond), Progress: time.Minute, MaxDelay: time.Minute, BusyRate: 100}, Workers: 2})
-	w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), pacing.InProgress, setApplied(metav1.ConditionTrue))
-	w.Submit(of, ManifestStatusesPart, pacing.InProgress, setHealth(workv1alpha1.ResourceUnhealthy))
-	w.Submit(of, ManifestStatusesPart, pacing.Settled, setHealth(workv1alpha1.ResourceHealthy))
+	s := newWorkStore(t, of)
+	w := startWriter(t, s, StatusWriterOptions{Pacing: PacingPolicy{Report: window(20 * time.Millisecond), Progress: time.Minute, MaxDelay: time.Minute, BusyRate: 100}, Workers: 2})
+	w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), StatusInProgress, setApplied(metav1.ConditionTrue))
+	w.Submit(of, ManifestStatusesPart, StatusInProgress, setHealth(workv1alpha1.ResourceUnhealthy))
+	w.Submit(of, ManifestStatusesPart, StatusSettled, setHealth(workv1alpha1.ResourceHealthy))
 	s.awaitWrite(t)
 	stored := &workv1alpha1.Work{}
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
@@ -114,9 +113,9 @@ func TestRenamedConditionsAreRemoved(t *testing.T) {
 	for _, renamed := range workv1alpha1.RenamedConditions {
 		of.Status.Conditions = append(of.Status.Conditions, metav1.Condition{Type: renamed, Status: metav1.ConditionTrue, Reason: "R"})
 	}
-	s := newStore(t, of)
-	w := startWriter(t, s, Options{Workers: 1})
-	w.Submit(of, ManifestStatusesPart, pacing.Failed, func(*workv1alpha1.WorkStatus) {})
+	s := newWorkStore(t, of)
+	w := startWriter(t, s, StatusWriterOptions{Workers: 1})
+	w.Submit(of, ManifestStatusesPart, StatusFailed, func(*workv1alpha1.WorkStatus) {})
 	s.awaitWrite(t)
 	stored := &workv1alpha1.Work{}
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
@@ -129,45 +128,45 @@ func TestRenamedConditionsAreRemoved(t *testing.T) {
 
 func TestImmediateChange(t *testing.T) {
 	of := newWork()
-	s := newStore(t, of)
-	w := startWriter(t, s, Options{Pacing: pacing.Policy{Report: window(time.Hour), MaxDelay: time.Hour, BusyRate: 100}, Workers: 1})
-	w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), pacing.Failed, setApplied(metav1.ConditionFalse))
+	s := newWorkStore(t, of)
+	w := startWriter(t, s, StatusWriterOptions{Pacing: PacingPolicy{Report: window(time.Hour), MaxDelay: time.Hour, BusyRate: 100}, Workers: 1})
+	w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), StatusFailed, setApplied(metav1.ConditionFalse))
 	s.awaitWrite(t)
 }
 
 func TestDebounce(t *testing.T) {
 	type step struct {
 		after time.Duration
-		part  Part
-		state pacing.State
+		part  StatusPart
+		state StatusState
 		wait  time.Duration
 	}
 	cases := map[string][]step{
 		"constant changes are written at the limit": {
-			{0, ManifestStatusesPart, pacing.Settled, time.Second},
-			{900 * time.Millisecond, ManifestStatusesPart, pacing.Settled, time.Second},
-			{900 * time.Millisecond, ManifestStatusesPart, pacing.Settled, 200 * time.Millisecond},
-			{200 * time.Millisecond, ManifestStatusesPart, pacing.Settled, 0},
+			{0, ManifestStatusesPart, StatusSettled, time.Second},
+			{900 * time.Millisecond, ManifestStatusesPart, StatusSettled, time.Second},
+			{900 * time.Millisecond, ManifestStatusesPart, StatusSettled, 200 * time.Millisecond},
+			{200 * time.Millisecond, ManifestStatusesPart, StatusSettled, 0},
 		},
 		"a deferred change waits for the longer debounce": {
-			{0, ConditionPart(workv1alpha1.WorkApplied), pacing.InProgress, 1500 * time.Millisecond},
-			{time.Second, ManifestStatusesPart, pacing.InProgress, time.Second},
+			{0, ConditionPart(workv1alpha1.WorkApplied), StatusInProgress, 1500 * time.Millisecond},
+			{time.Second, ManifestStatusesPart, StatusInProgress, time.Second},
 		},
 		"a deferred change is written with a more urgent one": {
-			{0, ConditionPart(workv1alpha1.WorkApplied), pacing.InProgress, 1500 * time.Millisecond},
-			{100 * time.Millisecond, ManifestStatusesPart, pacing.Settled, time.Second},
-			{100 * time.Millisecond, ConditionPart(workv1alpha1.WorkApplied), pacing.Failed, 0},
+			{0, ConditionPart(workv1alpha1.WorkApplied), StatusInProgress, 1500 * time.Millisecond},
+			{100 * time.Millisecond, ManifestStatusesPart, StatusSettled, time.Second},
+			{100 * time.Millisecond, ConditionPart(workv1alpha1.WorkApplied), StatusFailed, 0},
 		},
 		"a less urgent change of the same part replaces it": {
-			{0, ManifestStatusesPart, pacing.Settled, time.Second},
-			{100 * time.Millisecond, ManifestStatusesPart, pacing.InProgress, 1500 * time.Millisecond},
+			{0, ManifestStatusesPart, StatusSettled, time.Second},
+			{100 * time.Millisecond, ManifestStatusesPart, StatusInProgress, 1500 * time.Millisecond},
 		},
 	}
 	for name, steps := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 			of := newWork()
-			w := NewWriter(newStore(t, of), nil, Options{Pacing: pacing.Policy{Report: window(time.Second), Progress: 1500 * time.Millisecond, MaxDelay: 2 * time.Second, BusyRate: 100}, Workers: 1})
+			w := NewStatusWriter(newWorkStore(t, of), nil, StatusWriterOptions{Pacing: PacingPolicy{Report: window(time.Second), Progress: 1500 * time.Millisecond, MaxDelay: 2 * time.Second, BusyRate: 100}, Workers: 1})
 			w.now = func() time.Time { return clock }
 			for i, s := range steps {
 				clock = clock.Add(s.after)
@@ -183,12 +182,12 @@ func TestDebounce(t *testing.T) {
 func TestDeliveriesDelayStatusWrites(t *testing.T) {
 	start := time.Unix(1000, 0)
 	of := newWork()
-	w := NewWriter(nil, nil, Options{Pacing: pacing.Policy{BusyRate: 3, MaxDelay: 2 * time.Second, MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second}})
+	w := NewStatusWriter(nil, nil, StatusWriterOptions{Pacing: PacingPolicy{BusyRate: 3, MaxDelay: 2 * time.Second, MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second}})
 	defer w.queue.ShutDown()
 	w.now = func() time.Time { return start }
 	for i := range 4 {
 		of.Name = fmt.Sprint("web-", i)
-		w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), pacing.Settled, nil)
+		w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), StatusSettled, nil)
 	}
 	if _, wait := w.takePending(client.ObjectKeyFromObject(of)); wait != time.Second {
 		t.Errorf("with 4 deliveries in a second the status waits %s, want 1s", wait)
@@ -203,16 +202,16 @@ func TestWritesOfProgressAreRateLimited(t *testing.T) {
 		want time.Duration
 	}{
 		"no token available":       {age: 3 * time.Second, want: 2 * time.Second},
-		"waited for the maximum":   {age: pacing.DefaultPolicy().MaxProgressDelay, want: 0},
+		"waited for the maximum":   {age: DefaultPacingPolicy().MaxProgressDelay, want: 0},
 		"waits for the first time": {age: 2 * time.Second, want: 2 * time.Second},
-		"just below the maximum":   {age: pacing.DefaultPolicy().MaxProgressDelay - 1, want: 2 * time.Second},
+		"just below the maximum":   {age: DefaultPacingPolicy().MaxProgressDelay - 1, want: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := NewWriter(nil, nil, Options{Pacing: pacing.DefaultPolicy()})
+			w := NewStatusWriter(nil, nil, StatusWriterOptions{Pacing: DefaultPacingPolicy()})
 			w.now = func() time.Time { return start }
-			w.progressLimiter.AllowN(start, pacing.DefaultPolicy().WorkProgressPerSecond)
+			w.progressLimiter.AllowN(start, DefaultPacingPolicy().WorkProgressPerSecond)
 			w.pending[key] = &pendingUpdate{
-				changes: map[Part]partChange{ManifestStatusesPart: {state: pacing.InProgress}}, firstAt: start.Add(-test.age), lastAt: start.Add(-test.age),
+				changes: map[StatusPart]partChange{ManifestStatusesPart: {state: StatusInProgress}}, firstAt: start.Add(-test.age), lastAt: start.Add(-test.age),
 			}
 			if entry, wait := w.takePending(key); wait != test.want || (entry != nil) != (test.want == 0) {
 				t.Errorf("take() = %v, %s, want to wait %s", entry, wait, test.want)
@@ -224,7 +223,7 @@ func TestWritesOfProgressAreRateLimited(t *testing.T) {
 func TestReadYourWrites(t *testing.T) {
 	of := newWork()
 	of.ResourceVersion = "7"
-	w := NewWriter(nil, nil, DefaultOptions())
+	w := NewStatusWriter(nil, nil, DefaultStatusWriterOptions())
 	last := of.DeepCopy()
 	last.ResourceVersion = "9"
 	w.lastWrites.RecordState(client.ObjectKeyFromObject(of), last)
@@ -243,10 +242,10 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			of := newWork()
 			key := client.ObjectKeyFromObject(of)
-			s := newStore(t, of)
-			w := NewWriter(s, s, DefaultOptions())
+			s := newWorkStore(t, of)
+			w := NewStatusWriter(s, s, DefaultStatusWriterOptions())
 			w.cacheSyncDelay = 0
-			update := &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}}
+			update := &pendingUpdate{uid: "1", changes: map[StatusPart]partChange{ConditionPart(workv1alpha1.WorkApplied): {StatusFailed, setApplied(metav1.ConditionTrue)}}}
 			if err := w.write(t.Context(), key, update); err != nil {
 				t.Fatal(err)
 			}
@@ -282,8 +281,8 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 
 // After the restore of a backup, a Work is older than the last write of this Work.
 func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
-	tests := map[string]func(*testing.T, *Writer, *workv1alpha1.Work, *pendingUpdate){
-		"by a conflict": func(t *testing.T, w *Writer, of *workv1alpha1.Work, update *pendingUpdate) {
+	tests := map[string]func(*testing.T, *StatusWriter, *workv1alpha1.Work, *pendingUpdate){
+		"by a conflict": func(t *testing.T, w *StatusWriter, of *workv1alpha1.Work, update *pendingUpdate) {
 			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), update); !apierrors.IsConflict(err) {
 				t.Fatalf("the write over a lost state: %v", err)
 			}
@@ -291,7 +290,7 @@ func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"after a minute": func(t *testing.T, w *Writer, of *workv1alpha1.Work, _ *pendingUpdate) {
+		"after a minute": func(t *testing.T, w *StatusWriter, of *workv1alpha1.Work, _ *pendingUpdate) {
 			at := time.Now().Add(time.Minute)
 			w.now = func() time.Time { return at }
 			if got := w.Latest(of); got != of || w.lastWrites.Len() != 0 {
@@ -302,16 +301,16 @@ func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 	for name, forget := range tests {
 		t.Run(name, func(t *testing.T) {
 			of := newWork()
-			s := newStore(t, of)
+			s := newWorkStore(t, of)
 			key := client.ObjectKeyFromObject(of)
 			if err := s.Get(t.Context(), key, of); err != nil {
 				t.Fatal(err)
 			}
 			lost := of.DeepCopy()
 			lost.ResourceVersion += "000"
-			w := NewWriter(s, s, DefaultOptions())
+			w := NewStatusWriter(s, s, DefaultStatusWriterOptions())
 			w.lastWrites.RecordState(key, lost)
-			forget(t, w, of, &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}})
+			forget(t, w, of, &pendingUpdate{uid: "1", changes: map[StatusPart]partChange{ConditionPart(workv1alpha1.WorkApplied): {StatusFailed, setApplied(metav1.ConditionTrue)}}})
 		})
 	}
 }
@@ -332,7 +331,7 @@ func (o outdatedCache) Get(_ context.Context, _ client.ObjectKey, into client.Ob
 func TestChangeBackIsWrittenAfterFailure(t *testing.T) {
 	of := newWork()
 	setApplied(metav1.ConditionTrue)(&of.Status)
-	s := newStore(t, of)
+	s := newWorkStore(t, of)
 	key := client.ObjectKeyFromObject(of)
 	outdated := &workv1alpha1.Work{}
 	if err := s.Get(t.Context(), key, outdated); err != nil {
@@ -343,7 +342,7 @@ func TestChangeBackIsWrittenAfterFailure(t *testing.T) {
 	if err := s.Status().Update(t.Context(), written); err != nil {
 		t.Fatal(err)
 	}
-	w := NewWriter(outdatedCache{s, outdated}, s, DefaultOptions())
+	w := NewStatusWriter(outdatedCache{s, outdated}, s, DefaultStatusWriterOptions())
 	w.lastWrites.RecordState(key, written)
 	// Another client changes the Work, and the cache shows neither of the two changes.
 	changed := written.DeepCopy()
@@ -351,7 +350,7 @@ func TestChangeBackIsWrittenAfterFailure(t *testing.T) {
 	if err := s.Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
-	update := &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}}
+	update := &pendingUpdate{uid: "1", changes: map[StatusPart]partChange{ConditionPart(workv1alpha1.WorkApplied): {StatusFailed, setApplied(metav1.ConditionTrue)}}}
 	if err := w.write(t.Context(), key, update); !apierrors.IsConflict(err) {
 		t.Fatalf("the write over a newer Work: %v", err)
 	}
@@ -369,11 +368,11 @@ func TestChangeBackIsWrittenAfterFailure(t *testing.T) {
 
 func TestChangeOfFormerWorkIsNotWritten(t *testing.T) {
 	of := newWork()
-	s := newStore(t, of)
+	s := newWorkStore(t, of)
 	earlier := of.DeepCopy()
 	earlier.UID = "0"
-	w := NewWriter(s, s, DefaultOptions())
-	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}}); err != nil {
+	w := NewStatusWriter(s, s, DefaultStatusWriterOptions())
+	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[StatusPart]partChange{ConditionPart(workv1alpha1.WorkApplied): {StatusFailed, setApplied(metav1.ConditionTrue)}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.writes != 0 {

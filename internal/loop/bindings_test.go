@@ -1,4 +1,4 @@
-package lookup
+package loop
 
 import (
 	"cmp"
@@ -8,17 +8,18 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"karmada.io/karmada/api"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/loop/looptest"
 )
 
 var errUnavailable = errors.New("the control plane is unavailable")
@@ -47,7 +48,7 @@ func inOtherClusters(bound binding.Object) {
 	bound.BindingSpec().Clusters[0].Name, bound.BindingSpec().GracefulEvictionTasks[0].FromCluster = "m3", "m4"
 }
 
-func newStore(t *testing.T, answer error, objects ...client.Object) client.Client {
+func newBindingStore(t *testing.T, answer error, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme(scheme); err != nil {
@@ -61,8 +62,10 @@ func newStore(t *testing.T, answer error, objects ...client.Object) client.Clien
 			return cmp.Or(answer, c.List(ctx, list, o...))
 		},
 	})
-	if err := Add(looptest.Indexer{ClientBuilder: builder}, BindingsByCluster, WorksByBindingID); err != nil {
-		t.Fatal(err)
+	for _, index := range []Index{BindingsByCluster, WorksByBindingID} {
+		for _, object := range index.Types {
+			builder.WithIndex(object, index.Name, index.Keys)
+		}
 	}
 	return builder.Build()
 }
@@ -88,7 +91,7 @@ func TestGetActive(t *testing.T) {
 			if test.namespaced {
 				key.Namespace = "shop"
 			}
-			got, err := ActiveBinding(t.Context(), newStore(t, test.answer, test.stored...), test.namespaced, key)
+			got, err := GetActiveBinding(t.Context(), newBindingStore(t, test.answer, test.stored...), test.namespaced, key)
 			if !errors.Is(err, test.answer) || (got != nil) != test.found {
 				t.Errorf("got %v and error %v, want one: %t, and error %v", got, err, test.found, test.answer)
 			}
@@ -112,7 +115,7 @@ func TestBindingsInCluster(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			found, err := BindingsInCluster(t.Context(), newStore(t, nil, append(stored, twice)...), test.namespaced, test.cluster)
+			found, err := ListBindingsInCluster(t.Context(), newBindingStore(t, nil, append(stored, twice)...), test.namespaced, test.cluster)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +131,42 @@ func TestBindingsInCluster(t *testing.T) {
 }
 
 func TestBindingsInClusterError(t *testing.T) {
-	if found, err := BindingsInCluster(t.Context(), newStore(t, errUnavailable, newBinding(true, "web")), true, "m1"); !errors.Is(err, errUnavailable) || found != nil {
+	if found, err := ListBindingsInCluster(t.Context(), newBindingStore(t, errUnavailable, newBinding(true, "web")), true, "m1"); !errors.Is(err, errUnavailable) || found != nil {
 		t.Errorf("got %v and error %v, want %v", found, err, errUnavailable)
+	}
+}
+
+func TestOldOrNewMatches(t *testing.T) {
+	leaving := newBinding(true, "web")
+	stays := newBinding(true, "web", func(bound binding.Object) { bound.BindingSpec().GracefulEvictionTasks = nil })
+	passes := OnlyMatchingBindings(func(bound binding.Object) bool { return len(bound.BindingSpec().GracefulEvictionTasks) > 0 })
+	tests := map[string]struct {
+		before, after client.Object
+		want          bool
+	}{
+		"matches before and after":          {leaving, leaving, true},
+		"matches after":                     {stays, leaving, true},
+		"matches before":                    {leaving, stays, true},
+		"matches never":                     {stays, stays, false},
+		"not a binding":                     {&corev1.Pod{}, &corev1.Pod{}, false},
+		"a new binding that matches":        {nil, leaving, true},
+		"a new binding that does not match": {nil, stays, false},
+		"a deleted binding that matched":    {leaving, nil, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got bool
+			switch {
+			case test.before == nil:
+				got = passes.Create(event.CreateEvent{Object: test.after})
+			case test.after == nil:
+				got = passes.Delete(event.DeleteEvent{Object: test.before})
+			default:
+				got = passes.Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after})
+			}
+			if got != test.want {
+				t.Errorf("passes: %t", got)
+			}
+		})
 	}
 }

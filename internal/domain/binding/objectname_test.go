@@ -1,4 +1,4 @@
-package objectname
+package binding
 
 import (
 	"strings"
@@ -25,7 +25,7 @@ func TestWithSuffix(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			want := strings.ReplaceAll(test.want, "HASH", ShortHash(test.name))
-			if got := WithSuffix(test.name, test.suffix); got != want {
+			if got := NameWithSuffix(test.name, test.suffix); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
@@ -37,18 +37,18 @@ func TestWithSuffixIsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string) string { return rapid.StringMatching(`[a-zA-Z0-9:_. -]{1,260}`).Draw(t, label) }
 		first, second := draw("first"), draw("second")
-		got := WithSuffix(first, "ClusterRole")
+		got := NameWithSuffix(first, "ClusterRole")
 		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 {
 			t.Fatalf("%q: %v", got, problems)
 		}
-		if problems := validation.IsDNS1123Subdomain(Unambiguous(got, first)); len(problems) > 0 {
-			t.Fatalf("%q: %v", Unambiguous(got, first), problems)
+		if problems := validation.IsDNS1123Subdomain(UnambiguousName(got, first)); len(problems) > 0 {
+			t.Fatalf("%q: %v", UnambiguousName(got, first), problems)
 		}
-		if unambiguous := Unambiguous(got, first); unambiguous == got || unambiguous == WithSuffix(second, "ClusterRole") {
+		if unambiguous := UnambiguousName(got, first); unambiguous == got || unambiguous == NameWithSuffix(second, "ClusterRole") {
 			t.Fatalf("%q has the name %q of another object", first, unambiguous)
 		}
 		isPlain := got == strings.ToLower(strings.ReplaceAll(first, ":", "."))+"-clusterrole"
-		if first != second && !isPlain && got == WithSuffix(second, "ClusterRole") {
+		if first != second && !isPlain && got == NameWithSuffix(second, "ClusterRole") {
 			t.Fatalf("%q and %q both give %q", first, second, got)
 		}
 	})

@@ -1,12 +1,4 @@
-// Package statuswriter writes the status of Works for several controllers. The controllers submit their
-// changes, and the writer combines the changes of one Work that arrive within a short delay into a
-// single write.
-//
-// The delay reduces the number of writes, because events in a member come in bursts and the API
-// server sends each write to every watcher. Failures are written without a delay. No change is lost
-// if the process ends before a write, because changes are derived from stored objects and from
-// members.
-package statuswriter
+package loop
 
 import (
 	"context"
@@ -25,42 +17,40 @@ import (
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/conditions"
-	"karmada.io/karmada/internal/domain/pacing"
-	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// Options configure a writer.
-type Options struct {
+// StatusWriterOptions configure a writer.
+type StatusWriterOptions struct {
 	// Pacing decides how long a change waits.
-	Pacing pacing.Policy
+	Pacing PacingPolicy
 	// Workers is the number of Works that are written concurrently.
 	Workers int
 }
 
-// DefaultOptions returns options that give a short delay for one object and few writes for many
+// DefaultStatusWriterOptions returns options that give a short delay for one object and few writes for many
 // objects.
-func DefaultOptions() Options {
-	return Options{Pacing: pacing.DefaultPolicy(), Workers: 8}
+func DefaultStatusWriterOptions() StatusWriterOptions {
+	return StatusWriterOptions{Pacing: DefaultPacingPolicy(), Workers: 8}
 }
 
-// Part identifies a part of the status of a Work. Only one controller writes each part. A later
+// StatusPart identifies a part of the status of a Work. Only one controller writes each part. A later
 // change of a part replaces an earlier change of that part.
-type Part string
+type StatusPart string
 
 // ManifestStatusesPart is the part that the status controller writes.
-const ManifestStatusesPart Part = "manifestStatuses"
+const ManifestStatusesPart StatusPart = "manifestStatuses"
 
 // ConditionPart returns the part that contains the condition of one type. The execution controller
 // writes these conditions. A change of one condition does not affect the other conditions.
-func ConditionPart(kind string) Part { return Part("conditions/" + kind) }
+func ConditionPart(kind string) StatusPart { return StatusPart("conditions/" + kind) }
 
-// Change is a function that sets one part of a status.
-type Change func(status *workv1alpha1.WorkStatus)
+// StatusChange is a function that sets one part of a status.
+type StatusChange func(status *workv1alpha1.WorkStatus)
 
-// Writer writes the statuses of Works.
-type Writer struct {
-	options Options
+// StatusWriter writes the statuses of Works.
+type StatusWriter struct {
+	options StatusWriterOptions
 	// progressLimiter limits how often all Works together may write a state that is still in
 	// progress.
 	progressLimiter *rate.Limiter
@@ -72,17 +62,17 @@ type Writer struct {
 	cacheSyncDelay time.Duration
 
 	mu         sync.Mutex
-	deliveries pacing.Rate
+	deliveries changeRate
 	pending    map[types.NamespacedName]*pendingUpdate
 	// lastWrites are the Works in the state that this process wrote last. A write must not be
 	// computed from the cache as long as the cache shows an older state.
-	lastWrites *loop.Writes[types.NamespacedName]
+	lastWrites *Writes[types.NamespacedName]
 }
 
 // pendingUpdate holds the changes of one Work that are not written yet.
 type pendingUpdate struct {
 	uid             types.UID
-	changes         map[Part]partChange
+	changes         map[StatusPart]partChange
 	firstAt, lastAt time.Time
 	// hasFailed is true after a failed write. The API server may have stored this write, or may
 	// have a newer state than the cache.
@@ -90,18 +80,18 @@ type pendingUpdate struct {
 }
 
 type partChange struct {
-	state  pacing.State
-	change Change
+	state  StatusState
+	change StatusChange
 }
 
 // pacing returns the state and times that decide how long the changes wait. The most urgent change
 // decides for all changes of the Work.
-func (p *pendingUpdate) pacing() pacing.Pending {
-	state := pacing.InProgress
+func (p *pendingUpdate) pacing() PendingStatus {
+	state := StatusInProgress
 	for _, change := range p.changes {
 		state = max(state, change.state)
 	}
-	return pacing.Pending{State: state, FirstAt: p.firstAt, LastAt: p.lastAt}
+	return PendingStatus{State: state, FirstAt: p.firstAt, LastAt: p.lastAt}
 }
 
 // cacheSyncDelay is how long the writer waits for the cache to show a write. Until then the writer
@@ -113,22 +103,22 @@ const (
 	retryMax  = 10 * time.Second
 )
 
-// NewWriter returns a writer that reads and writes with a cached client. After a failed write, it
+// NewStatusWriter returns a writer that reads and writes with a cached client. After a failed write, it
 // reads the Work from live, the API server.
-func NewWriter(karmada client.Client, live client.Reader, o Options) *Writer {
-	w := &Writer{
+func NewStatusWriter(karmada client.Client, live client.Reader, o StatusWriterOptions) *StatusWriter {
+	w := &StatusWriter{
 		options: o, karmada: karmada, live: live, now: time.Now, cacheSyncDelay: cacheSyncDelay,
 		progressLimiter: rate.NewLimiter(rate.Limit(o.Pacing.WorkProgressPerSecond), o.Pacing.WorkProgressPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
 		pending: map[types.NamespacedName]*pendingUpdate{},
 	}
-	w.lastWrites = loop.NewWrites[types.NamespacedName](func() time.Time { return w.now() })
+	w.lastWrites = NewWrites[types.NamespacedName](func() time.Time { return w.now() })
 	return w
 }
 
 // Start writes changes until ctx ends.
-func (w *Writer) Start(ctx context.Context) error {
+func (w *StatusWriter) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range w.options.Workers {
 		workers.Go(func() {
@@ -144,17 +134,17 @@ func (w *Writer) Start(ctx context.Context) error {
 
 // Latest returns the newest known state of the Work: the last written state if the cache does not
 // show that write yet, else the cached state. The result must not be modified.
-func (w *Writer) Latest(cached *workv1alpha1.Work) *workv1alpha1.Work {
-	return loop.Latest(w.lastWrites, client.ObjectKeyFromObject(cached), cached)
+func (w *StatusWriter) Latest(cached *workv1alpha1.Work) *workv1alpha1.Work {
+	return Latest(w.lastWrites, client.ObjectKeyFromObject(cached), cached)
 }
 
 // Submit submits a change of one part of the status of a Work, and the pacing state of that change.
-func (w *Writer) Submit(of *workv1alpha1.Work, part Part, state pacing.State, change Change) {
+func (w *StatusWriter) Submit(of *workv1alpha1.Work, part StatusPart, state StatusState, change StatusChange) {
 	key := client.ObjectKeyFromObject(of)
 	w.mu.Lock()
 	entry, ok := w.pending[key]
 	if !ok || entry.uid != of.UID {
-		entry = &pendingUpdate{uid: of.UID, changes: map[Part]partChange{}, firstAt: w.now()}
+		entry = &pendingUpdate{uid: of.UID, changes: map[StatusPart]partChange{}, firstAt: w.now()}
 		w.pending[key] = entry
 	}
 	entry.changes[part] = partChange{state: state, change: change}
@@ -168,11 +158,11 @@ func (w *Writer) Submit(of *workv1alpha1.Work, part Part, state pacing.State, ch
 }
 
 // remainingDelay returns how much longer the pending changes of a Work must wait.
-func (w *Writer) remainingDelay(entry *pendingUpdate) time.Duration {
+func (w *StatusWriter) remainingDelay(entry *pendingUpdate) time.Duration {
 	return w.options.Pacing.WorkDelay(entry.pacing(), w.deliveries.PerSecond(w.now()), w.now())
 }
 
-func (w *Writer) processNext(ctx context.Context) bool {
+func (w *StatusWriter) processNext(ctx context.Context) bool {
 	key, shutdown := w.queue.Get()
 	if shutdown {
 		return false
@@ -199,7 +189,7 @@ func (w *Writer) processNext(ctx context.Context) bool {
 
 // takePending removes and returns the pending changes of a Work, or returns how much longer these
 // changes must wait.
-func (w *Writer) takePending(key types.NamespacedName) (*pendingUpdate, time.Duration) {
+func (w *StatusWriter) takePending(key types.NamespacedName) (*pendingUpdate, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	entry, ok := w.pending[key]
@@ -211,7 +201,7 @@ func (w *Writer) takePending(key types.NamespacedName) (*pendingUpdate, time.Dur
 	}
 	// A Work waits for the progressLimiter at most MaxProgressDelay. Otherwise a single Work could
 	// wait much longer, because all Works share the progressLimiter.
-	waitsForLimit := entry.pacing().State == pacing.InProgress && w.now().Sub(entry.firstAt) < w.options.Pacing.MaxProgressDelay
+	waitsForLimit := entry.pacing().State == StatusInProgress && w.now().Sub(entry.firstAt) < w.options.Pacing.MaxProgressDelay
 	if waitsForLimit && !w.progressLimiter.AllowN(w.now(), 1) {
 		return nil, w.options.Pacing.MaxDelay
 	}
@@ -221,7 +211,7 @@ func (w *Writer) takePending(key types.NamespacedName) (*pendingUpdate, time.Dur
 
 // putBack stores changes that could not be written, except for parts for which a newer change was
 // submitted meanwhile.
-func (w *Writer) putBack(key types.NamespacedName, entry *pendingUpdate) {
+func (w *StatusWriter) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	newer, ok := w.pending[key]
@@ -241,7 +231,7 @@ func (w *Writer) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	newer.firstAt = entry.firstAt
 }
 
-func (w *Writer) write(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
+func (w *StatusWriter) write(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
 	before, err := w.read(ctx, key, entry)
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -274,7 +264,7 @@ func (w *Writer) write(ctx context.Context, key types.NamespacedName, entry *pen
 // read returns the state of a Work to which the changes are applied. After a failed write, it reads
 // from the API server: if a change brings back the state that an outdated cache still shows, the
 // comparison with the cache would find no difference, and the change would be lost.
-func (w *Writer) read(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) (*workv1alpha1.Work, error) {
+func (w *StatusWriter) read(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) (*workv1alpha1.Work, error) {
 	stored := &workv1alpha1.Work{}
 	if !entry.hasFailed {
 		if err := w.karmada.Get(ctx, key, stored); err != nil {
@@ -295,7 +285,7 @@ func (w *Writer) read(ctx context.Context, key types.NamespacedName, entry *pend
 
 // dropSyncedWrite drops the last write of a Work if the cache shows that write or the Work is
 // deleted.
-func (w *Writer) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
+func (w *StatusWriter) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
 	cached := &workv1alpha1.Work{}
 	err := w.karmada.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
 	switch {
@@ -307,7 +297,7 @@ func (w *Writer) dropSyncedWrite(ctx context.Context, key types.NamespacedName) 
 }
 
 // Delete removes the stored state of a deleted Work.
-func (w *Writer) Delete(key types.NamespacedName) {
+func (w *StatusWriter) Delete(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pending, key)

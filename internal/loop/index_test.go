@@ -1,4 +1,4 @@
-package lookup
+package loop
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func TestIndexIsAddedOncePerType(t *testing.T) {
 	inner := &countingCache{}
 	shared := ShareIndexes(inner)
 	for range 3 {
-		if err := Add(shared, BindingsByCluster, BindingsByTarget, WorksByBinding); err != nil {
+		if err := AddIndexes(shared, BindingsByCluster, BindingsByTarget, WorksByBinding); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,11 +44,11 @@ func TestIndexIsAddedOncePerType(t *testing.T) {
 func TestIndexIsAddedAgainAfterAnError(t *testing.T) {
 	inner := &countingCache{err: errUnavailable}
 	shared := ShareIndexes(inner)
-	if err := Add(shared, WorksByBinding); !errors.Is(err, errUnavailable) {
+	if err := AddIndexes(shared, WorksByBinding); !errors.Is(err, errUnavailable) {
 		t.Fatalf("error %v", err)
 	}
 	inner.err = nil
-	if err := Add(shared, WorksByBinding); err != nil || inner.added != 2 {
+	if err := AddIndexes(shared, WorksByBinding); err != nil || inner.added != 2 {
 		t.Errorf("error %v after %d calls", err, inner.added)
 	}
 }
@@ -77,8 +77,8 @@ func TestIndexKeys(t *testing.T) {
 		"a Work of another client":                               {WorksByBinding, &workv1alpha1.Work{}, nil},
 		"scheduled to a cluster and evicted from another":        {BindingsByCluster, bound, []string{"m1", "m2"}},
 		"required in a cluster":                                  {BindingsByTarget, bound, []string{"m1", "m5"}},
-		"kind and namespace of a template":                       {BindingsByTemplate, bound, []string{KindKey("", "apps/v1", "Deployment"), KindKey("shop", "apps/v1", "Deployment"), NamespaceKey("shop")}},
-		"kind of a cluster-scoped template":                      {BindingsByTemplate, clusterScoped, []string{KindKey("", "rbac/v1", "ClusterRole")}},
+		"kind and namespace of a template":                       {BindingsByTemplate, bound, []string{TemplateKindKey("", "apps/v1", "Deployment"), TemplateKindKey("shop", "apps/v1", "Deployment"), TemplateNamespaceKey("shop")}},
+		"kind of a cluster-scoped template":                      {BindingsByTemplate, clusterScoped, []string{TemplateKindKey("", "rbac/v1", "ClusterRole")}},
 		"a binding that requires another":                        {BindingsByDependent, bound, []string{"shop/front"}},
 		"the policy of a binding":                                {BindingsByPolicy, bound, []string{"p1"}},
 		"a binding without a policy":                             {BindingsByPolicy, clusterScoped, nil},
@@ -104,12 +104,12 @@ func TestWorksOf(t *testing.T) {
 			Annotations: map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: bindingName},
 		}}
 	}
-	store := newStore(t, nil, work("own", "b1", "web"), work("of-a-copy", "b1", "copy"), work("other", "b2", "web"))
-	found, err := WorksOf(t.Context(), store, bound)
+	store := newBindingStore(t, nil, work("own", "b1", "web"), work("of-a-copy", "b1", "copy"), work("other", "b2", "web"))
+	found, err := ListWorksOfBinding(t.Context(), store, bound)
 	if err != nil || len(found) != 1 || found[0].Name != "own" {
 		t.Errorf("found %v, error %v", found, err)
 	}
-	if _, err := WorksOf(t.Context(), newStore(t, errUnavailable), bound); !errors.Is(err, errUnavailable) {
+	if _, err := ListWorksOfBinding(t.Context(), newBindingStore(t, errUnavailable), bound); !errors.Is(err, errUnavailable) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,11 +1,4 @@
-// Package kinds lists the kinds that the API server serves, watches new kinds, and ends the watches of
-// removed kinds. Invariants:
-//
-//   - The watch of a kind does not end because the API server does not respond, or because it cannot
-//     list the group of the kind.
-//   - A kind is watched at most once, in the preferred version of the API server.
-//   - A new definition is found within seconds, without frequent discovery requests.
-package kinds
+package detector
 
 import (
 	"context"
@@ -26,20 +19,20 @@ import (
 const retryDelay = time.Second
 
 // Server lists the served kinds.
-type Server interface {
+type kindLister interface {
 	ServerPreferredResources() ([]*metav1.APIResourceList, error)
 }
 
-// Watches starts and ends the watch of a kind. Watch adds the kind to the watched kinds, and
+// kindWatcher starts and ends the watch of a kind. Watch adds the kind to the watched kinds, and
 // Unwatch removes it.
-type Watches interface {
+type kindWatcher interface {
 	Watch(kind schema.GroupVersionKind) error
 	Unwatch(kind schema.GroupVersionKind)
 }
 
-// Config contains the dependencies and settings of a Discovery.
-type Config struct {
-	Server Server
+// kindDiscoveryConfig contains the dependencies and settings of a kindDiscovery.
+type kindDiscoveryConfig struct {
+	Lister kindLister
 	// Manager watches the objects that define kinds.
 	Manager *watches.Manager
 	// Skipped selects the APIs that are never watched.
@@ -51,22 +44,22 @@ type Config struct {
 	Log      logr.Logger
 }
 
-// Discovery watches all served kinds and no others.
-type Discovery struct {
-	config  Config
-	watched *Watched
-	watches Watches
+// kindDiscovery watches all served kinds and no others.
+type kindDiscovery struct {
+	config  kindDiscoveryConfig
+	watched *watchedKinds
+	watches kindWatcher
 	// definitionsChanged contains an item if the served kinds may have changed.
 	definitionsChanged chan struct{}
 }
 
-// NewDiscovery returns a Discovery. Its method Run starts it.
-func NewDiscovery(config Config, watched *Watched, watches Watches) *Discovery {
-	return &Discovery{config: config, watched: watched, watches: watches, definitionsChanged: make(chan struct{}, 1)}
+// newKindDiscovery returns a kindDiscovery. Its method Run starts it.
+func newKindDiscovery(config kindDiscoveryConfig, watched *watchedKinds, watches kindWatcher) *kindDiscovery {
+	return &kindDiscovery{config: config, watched: watched, watches: watches, definitionsChanged: make(chan struct{}, 1)}
 }
 
 // Run updates the set of watched kinds until ctx ends.
-func (d *Discovery) Run(ctx context.Context) {
+func (d *kindDiscovery) Run(ctx context.Context) {
 	defer d.watchDefinitions()()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -93,8 +86,8 @@ func (d *Discovery) Run(ctx context.Context) {
 // discoverKinds lists the served kinds, watches new kinds and ends the watches of removed kinds. It
 // does not change the watches for groups that cannot be listed. It reports whether the API server
 // responded.
-func (d *Discovery) discoverKinds() bool {
-	lists, err := d.config.Server.ServerPreferredResources()
+func (d *kindDiscovery) discoverKinds() bool {
+	lists, err := d.config.Lister.ServerPreferredResources()
 	var partial *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partial) {
 		d.config.Log.Error(err, "Listing the served kinds")

@@ -1,4 +1,4 @@
-package kinds
+package detector
 
 import (
 	"testing"
@@ -12,12 +12,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"karmada.io/karmada/internal/domain/tenancy"
-)
-
-var (
-	deployments  = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	configMaps   = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	clusterRoles = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 )
 
 type kindSet = sets.Set[schema.GroupVersionKind]
@@ -59,7 +53,7 @@ func TestWatchedKindRemoval(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			k, start := NewWatched(), time.Unix(0, 0).UTC()
+			k, start := newWatchedKinds(), time.Unix(0, 0).UTC()
 			for kind := range both {
 				k.Add(kind, func() {})
 			}
@@ -78,7 +72,7 @@ func TestWatchedKindRemoval(t *testing.T) {
 }
 
 func TestNewKindsInPartialDiscovery(t *testing.T) {
-	k := NewWatched()
+	k := newWatchedKinds()
 	k.Add(configMaps, func() {})
 	added, _ := k.compare(sets.New(deployments, configMaps, clusterRoles), sets.New("apps"), time.Unix(0, 0), time.Second)
 	if diff := cmp.Diff([]schema.GroupVersionKind{deployments, clusterRoles}, added); diff != "" {
@@ -87,7 +81,7 @@ func TestNewKindsInPartialDiscovery(t *testing.T) {
 }
 
 func TestStopKindWatch(t *testing.T) {
-	k, stopped := NewWatched(), 0
+	k, stopped := newWatchedKinds(), 0
 	k.Add(deployments, func() { stopped++ })
 	k.Stop(deployments)
 	k.Stop(deployments)
@@ -138,7 +132,7 @@ func TestDiscoverySchedule(t *testing.T) {
 
 func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 	definition := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		crd := newObject(definitionKinds[0])
+		crd := newNamedDefinition(definitionKinds[0])
 		crd.SetName("deployments.apps")
 		crd.Object["spec"] = map[string]any{"group": "apps", "names": map[string]any{"kind": "Deployment"}}
 		change(crd)
@@ -149,7 +143,7 @@ func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 		crd.Object["status"] = map[string]any{"conditions": []any{"Established"}}
 	})
 	annotated := definition(func(crd *unstructured.Unstructured) { crd.SetAnnotations(map[string]string{"a": "b"}) })
-	service := newObject(definitionKinds[1])
+	service := newNamedDefinition(definitionKinds[1])
 	service.Object["spec"] = map[string]any{"group": "apps"}
 	tests := map[string]struct {
 		deliver   func(toolscache.ResourceEventHandler)
@@ -171,7 +165,7 @@ func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := NewDiscovery(Config{}, NewWatched(), nil)
+			d := newKindDiscovery(kindDiscoveryConfig{}, newWatchedKinds(), nil)
 			tc.deliver(d.onDefinitions())
 			if discovers := len(d.definitionsChanged) == 1; discovers != tc.discovers {
 				t.Errorf("triggers a discovery: %v", discovers)
@@ -183,7 +177,7 @@ func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 	}
 }
 
-func newObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
+func newNamedDefinition(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	return object

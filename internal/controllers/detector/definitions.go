@@ -1,4 +1,4 @@
-package kinds
+package detector
 
 import (
 	"reflect"
@@ -19,7 +19,7 @@ var definitionKinds = [...]schema.GroupVersionKind{
 }
 
 // watchDefinitions watches the objects that define kinds, and returns a function that ends the watches.
-func (d *Discovery) watchDefinitions() (end func()) {
+func (d *kindDiscovery) watchDefinitions() (end func()) {
 	var subscriptions []*watches.Subscription
 	for _, kind := range definitionKinds {
 		subscription, err := d.config.Manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: d.onDefinitions()})
@@ -36,7 +36,7 @@ func (d *Discovery) watchDefinitions() (end func()) {
 	}
 }
 
-func (d *Discovery) onDefinitions() toolscache.ResourceEventHandler {
+func (d *kindDiscovery) onDefinitions() toolscache.ResourceEventHandler {
 	changed := func(definition *unstructured.Unstructured, isDefined bool) {
 		if kind, ok := definedKind(definition); ok {
 			d.watched.setDefined(kind, isDefined)

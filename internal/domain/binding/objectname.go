@@ -1,6 +1,4 @@
-// Package objectname derives the names of Karmada's objects from the names of other objects, and the
-// short hashes that these names contain.
-package objectname
+package binding
 
 import (
 	"crypto/sha256"
@@ -10,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// WithSuffix returns the name of an object followed by a hyphen and the suffix, in lower case and
+// NameWithSuffix returns the name of an object followed by a hyphen and the suffix, in lower case and
 // with dots instead of colons, because RBAC names may contain colons. If that is not a valid name,
 // for example for the RBAC name "a::b", a part of the name is replaced by a hash of the exact name.
-func WithSuffix(name, suffix string) string {
+func NameWithSuffix(name, suffix string) string {
 	plain := strings.ToLower(strings.ReplaceAll(name, ":", "."))
 	suffix = "-" + strings.ToLower(suffix)
 	if len(validation.IsDNS1123Subdomain(plain+suffix)) == 0 {
@@ -33,10 +31,10 @@ func WithSuffix(name, suffix string) string {
 	return valid + suffix
 }
 
-// Unambiguous returns a name for an object whose name of WithSuffix belongs to another object. It
-// is that name followed by a dot and a hash of the exact identity. WithSuffix never returns it for
+// UnambiguousName returns a name for an object whose name of NameWithSuffix belongs to another object. It
+// is that name followed by a dot and a hash of the exact identity. NameWithSuffix never returns it for
 // a suffix without dots, because the text after its last dot contains no hyphen.
-func Unambiguous(name string, identity ...string) string {
+func UnambiguousName(name string, identity ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(identity, "/")))
 	suffix := "." + hex.EncodeToString(sum[:8])
 	return strings.TrimRight(name[:min(len(name), validation.DNS1123SubdomainMaxLength-len(suffix))], "-.") + suffix

@@ -1,4 +1,4 @@
-package objectname
+package binding
 
 import (
 	"hash/fnv"
@@ -18,14 +18,14 @@ const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 // of all versions must compute the same text. It must never change.
 func ShortHash(s string) string {
 	var out strings.Builder
-	for _, digit := range []byte(strconv.FormatUint(uint64(Sum32(s)), 10)) {
+	for _, digit := range []byte(strconv.FormatUint(uint64(Hash32(s)), 10)) {
 		out.WriteByte(alphabet[int(digit)%len(alphabet)])
 	}
 	return out.String()
 }
 
-// Sum32 returns the 32 bit FNV-1a hash of the bytes of s.
-func Sum32(s string) uint32 {
+// Hash32 returns the 32 bit FNV-1a hash of the bytes of s.
+func Hash32(s string) uint32 {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(s)) // a hash never fails to write
 	return hash.Sum32()

@@ -1,10 +1,4 @@
-// Package lookup contains the table of all cache indexes, and the functions that read them. With
-// these indexes the cost of a pass depends on the number of objects that it looks for, not on the
-// number of all objects.
-//
-// Results may be shared with the cache and must not be modified. binding.Copy returns a copy that
-// may be modified.
-package lookup
+package loop
 
 import (
 	"context"
@@ -34,7 +28,7 @@ func (i Index) Matching(key string) client.ListOption {
 
 // Add adds indexes to a cache that is not started. If the cache was made by ShareIndexes, Add skips
 // the indexes that the cache already has.
-func Add(to client.FieldIndexer, indexes ...Index) error {
+func AddIndexes(to client.FieldIndexer, indexes ...Index) error {
 	for _, index := range indexes {
 		for _, object := range index.Types {
 			// The context is not used, because IndexField does not wait before the cache is

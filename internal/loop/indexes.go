@@ -1,4 +1,4 @@
-package lookup
+package loop
 
 import (
 	"slices"
@@ -14,40 +14,40 @@ import (
 
 // Indexes that several controllers read, or that functions of this package read for them.
 var (
-	// WorksByBindingID finds the Works with the permanent ID of a binding. WorksOf reads this
+	// WorksByBindingID finds the Works with the permanent ID of a binding. ListWorksOfBinding reads this
 	// index.
-	WorksByBindingID = Index{Name: "works/binding-id", Types: works, Keys: bindingIDs}
+	WorksByBindingID = Index{Name: "works/binding-id", Types: indexedWorks, Keys: bindingIDs}
 	// WorksByBinding finds the Works whose annotations name a binding. Its keys come from
 	// binding.ReferenceKey.
-	WorksByBinding = Index{Name: "works/binding", Types: works, Keys: bindingKeys}
+	WorksByBinding = Index{Name: "works/binding", Types: indexedWorks, Keys: bindingKeys}
 	// BindingsByCluster finds the bindings that are scheduled to a cluster or evicted from it.
-	BindingsByCluster = Index{Name: "bindings/cluster", Types: bindings, Keys: clustersOf}
+	BindingsByCluster = Index{Name: "bindings/cluster", Types: indexedBindings, Keys: clustersOf}
 	// BindingsByTarget finds the bindings that need a Work in a cluster: the cluster is a target of
 	// the binding, or of another binding that requires this binding as a dependency.
-	BindingsByTarget = Index{Name: "bindings/target", Types: bindings, Keys: targetsOf}
+	BindingsByTarget = Index{Name: "bindings/target", Types: indexedBindings, Keys: targetsOf}
 	// BindingsByTemplate finds the bindings of templates by the kind or the namespace of the
-	// template. KindKey and NamespaceKey return its keys.
-	BindingsByTemplate = Index{Name: "bindings/template", Types: bindings, Keys: templateKeys}
+	// template. TemplateKindKey and TemplateNamespaceKey return its keys.
+	BindingsByTemplate = Index{Name: "bindings/template", Types: indexedBindings, Keys: templateKeys}
 	// BindingsByDependent finds the bindings of the dependencies of a binding, by the
 	// namespace and name of that binding.
-	BindingsByDependent = Index{Name: "bindings/dependent", Types: bindings, Keys: dependentsOf}
+	BindingsByDependent = Index{Name: "bindings/dependent", Types: indexedBindings, Keys: dependentsOf}
 	// BindingsByPolicy finds the bindings that a policy claims, by the permanent ID of the policy.
-	BindingsByPolicy = Index{Name: "bindings/policy", Types: bindings, Keys: policyIDs}
+	BindingsByPolicy = Index{Name: "bindings/policy", Types: indexedBindings, Keys: policyIDs}
 )
 
 var (
-	works    = []client.Object{&workv1alpha1.Work{}}
-	bindings = []client.Object{binding.New(true), binding.New(false)}
+	indexedWorks    = []client.Object{&workv1alpha1.Work{}}
+	indexedBindings = []client.Object{binding.New(true), binding.New(false)}
 )
 
-// KindKey returns the key of BindingsByTemplate for the templates of a kind in a namespace, or
+// TemplateKindKey returns the key of BindingsByTemplate for the templates of a kind in a namespace, or
 // in all namespaces if the namespace is empty.
-func KindKey(namespace, apiVersion, kind string) string {
+func TemplateKindKey(namespace, apiVersion, kind string) string {
 	return namespace + "|" + apiVersion + "|" + kind
 }
 
-// NamespaceKey returns the key of BindingsByTemplate for the templates in a namespace.
-func NamespaceKey(namespace string) string { return namespace + "|" }
+// TemplateNamespaceKey returns the key of BindingsByTemplate for the templates in a namespace.
+func TemplateNamespaceKey(namespace string) string { return namespace + "|" }
 
 // bindingIDs returns index keys that contain the name of the ID label, because a ResourceBinding
 // and a ClusterResourceBinding may have the same ID.
@@ -111,9 +111,9 @@ func templateKeys(object client.Object) []string {
 		return nil
 	}
 	template := bound.BindingSpec().Resource
-	keys := []string{KindKey("", template.APIVersion, template.Kind)}
+	keys := []string{TemplateKindKey("", template.APIVersion, template.Kind)}
 	if template.Namespace != "" {
-		keys = append(keys, KindKey(template.Namespace, template.APIVersion, template.Kind), NamespaceKey(template.Namespace))
+		keys = append(keys, TemplateKindKey(template.Namespace, template.APIVersion, template.Kind), TemplateNamespaceKey(template.Namespace))
 	}
 	return keys
 }

@@ -1,10 +1,4 @@
-// Package fanout reconciles the objects of many member clusters so that no cluster delays another.
-// Every cluster has its own queue and workers, and all clusters share one set of event handlers.
-//
-// A cluster that hangs blocks only its own workers. The number of objects limits the length of a
-// queue, because queues deduplicate keys. Workers stop when the context ends or their cluster is
-// removed.
-package fanout
+package loop
 
 import (
 	"context"
@@ -16,28 +10,27 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"karmada.io/karmada/internal/loop"
 )
 
 // ErrAwaitsRecovery is the error of a pass that can succeed only after the next RetryNow.
 var ErrAwaitsRecovery = errors.New("the object waits until the cluster recovers")
 
-// ReconcileFunc reconciles one object of one cluster. An error is retried with backoff, and
+// MemberReconcileFunc reconciles one object of one cluster. An error is retried with backoff, and
 // ErrAwaitsRecovery only by RetryNow. A result with RequeueAfter is reconciled again after that time.
-type ReconcileFunc func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
+type MemberReconcileFunc func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
 
-// Options configure the pools.
-type Options struct {
+// MemberQueueOptions configure the pools.
+type MemberQueueOptions struct {
 	// Name appears in logs and in the names of the queue metrics.
 	Name string
 	// Workers is the number of objects of one cluster that are reconciled at once.
 	Workers int
 	// Backoff is the backoff for one object.
-	Backoff loop.Backoff
+	Backoff Backoff
 	// IsServed reports whether a cluster exists and is served by this process. A nil function means
 	// that every cluster is served. The pools call it before they create a pool, so that a late
 	// event of a removed cluster creates no pool. It must return quickly, and must return false for
@@ -50,13 +43,13 @@ type Options struct {
 	OnRemoved func(cluster string)
 }
 
-// Pools holds one queue with its workers for each cluster.
-type Pools struct {
-	options   Options
-	reconcile ReconcileFunc
+// MemberQueues holds one queue with its workers for each cluster.
+type MemberQueues struct {
+	options   MemberQueueOptions
+	reconcile MemberReconcileFunc
 
 	mu      sync.Mutex
-	pools   map[string]*pool
+	pools   map[string]*memberQueue
 	pending map[pendingKey]priorityqueue.AddOpts
 	ctx     context.Context //nolint:containedctx // pools start when their cluster appears, with the context given to Start
 	wg      sync.WaitGroup
@@ -67,7 +60,7 @@ type pendingKey struct {
 	key     types.NamespacedName
 }
 
-type pool struct {
+type memberQueue struct {
 	queue   priorityqueue.PriorityQueue[types.NamespacedName]
 	cancel  context.CancelFunc
 	workers sync.WaitGroup
@@ -80,15 +73,15 @@ type pool struct {
 }
 
 // New returns pools that call reconcile for each queued key.
-func New(options Options, reconcile ReconcileFunc) *Pools {
-	return &Pools{
+func NewMemberQueues(options MemberQueueOptions, reconcile MemberReconcileFunc) *MemberQueues {
+	return &MemberQueues{
 		options: options, reconcile: reconcile,
-		pools: map[string]*pool{}, pending: map[pendingKey]priorityqueue.AddOpts{},
+		pools: map[string]*memberQueue{}, pending: map[pendingKey]priorityqueue.AddOpts{},
 	}
 }
 
 // Start runs the pools until ctx ends, and waits for their workers.
-func (p *Pools) Start(ctx context.Context) error {
+func (p *MemberQueues) Start(ctx context.Context) error {
 	p.mu.Lock()
 	p.ctx = ctx
 	pending := p.pending
@@ -108,11 +101,11 @@ func (p *Pools) Start(ctx context.Context) error {
 }
 
 // Add queues a key of a cluster with a priority and a delay.
-func (p *Pools) Add(cluster string, key types.NamespacedName, priority int, delay time.Duration) {
+func (p *MemberQueues) Add(cluster string, key types.NamespacedName, priority int, delay time.Duration) {
 	p.add(pendingKey{cluster: cluster, key: key}, priorityqueue.AddOpts{Priority: &priority, After: delay})
 }
 
-func (p *Pools) add(item pendingKey, opts priorityqueue.AddOpts) {
+func (p *MemberQueues) add(item pendingKey, opts priorityqueue.AddOpts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx == nil {
@@ -131,7 +124,7 @@ func (p *Pools) add(item pendingKey, opts priorityqueue.AddOpts) {
 
 // RetryNow retries at once all keys of a cluster whose last reconcile failed, because the cluster is
 // reachable again.
-func (p *Pools) RetryNow(cluster string) {
+func (p *MemberQueues) RetryNow(cluster string) {
 	p.mu.Lock()
 	pool := p.pools[cluster]
 	p.mu.Unlock()
@@ -149,7 +142,7 @@ func (p *Pools) RetryNow(cluster string) {
 }
 
 // RemoveCluster stops the workers of a cluster that was deleted or is no longer served.
-func (p *Pools) RemoveCluster(cluster string) {
+func (p *MemberQueues) RemoveCluster(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	removed := p.pools[cluster]
@@ -177,7 +170,7 @@ func (p *Pools) RemoveCluster(cluster string) {
 
 // getOrCreatePool returns the pool of a cluster, or nil if the cluster is not served. The caller
 // holds p.mu, so that a later RemoveCluster for this cluster finds the new pool.
-func (p *Pools) getOrCreatePool(cluster string) *pool {
+func (p *MemberQueues) getOrCreatePool(cluster string) *memberQueue {
 	if existing, ok := p.pools[cluster]; ok {
 		return existing
 	}
@@ -189,13 +182,13 @@ func (p *Pools) getOrCreatePool(cluster string) *pool {
 
 // startPool starts the workers of a cluster. They run until ctx ends or the cluster is removed. The
 // caller holds p.mu.
-func (p *Pools) startPool(ctx context.Context, cluster string) *pool {
+func (p *MemberQueues) startPool(ctx context.Context, cluster string) *memberQueue {
 	ctx, cancel := context.WithCancel(ctx)
-	created := &pool{
+	created := &memberQueue{
 		cancel:     cancel,
 		failedKeys: map[types.NamespacedName]struct{}{},
-		queue: loop.WithSafeShutdown(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
-			o.RateLimiter = loop.NewRateLimiter[types.NamespacedName](p.options.Backoff)
+		queue: WithSafeShutdown(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+			o.RateLimiter = NewRateLimiter[types.NamespacedName](p.options.Backoff)
 			o.MetricProvider = noMetrics{}
 		})),
 	}
@@ -210,7 +203,7 @@ func (p *Pools) startPool(ctx context.Context, cluster string) *pool {
 	return created
 }
 
-func (p *Pools) runWorker(ctx context.Context, cluster string, pool *pool) {
+func (p *MemberQueues) runWorker(ctx context.Context, cluster string, pool *memberQueue) {
 	for {
 		key, priority, shutdown := pool.queue.GetWithPriority()
 		if shutdown {
@@ -220,7 +213,7 @@ func (p *Pools) runWorker(ctx context.Context, cluster string, pool *pool) {
 	}
 }
 
-func (p *Pools) handle(ctx context.Context, cluster string, pool *pool, key types.NamespacedName, priority int) {
+func (p *MemberQueues) handle(ctx context.Context, cluster string, pool *memberQueue, key types.NamespacedName, priority int) {
 	defer pool.queue.Done(key)
 	logger := klog.FromContext(ctx).WithValues("controller", p.options.Name, "member", cluster, "object", key)
 	recoveries := pool.recoveryCount()
@@ -247,7 +240,7 @@ var errPanicked = errors.New("the reconciler panicked")
 
 // reconcileSafely calls the reconcile function and converts a panic into an error, because a bug
 // with one object must not stop the delivery of all other objects.
-func (p *Pools) reconcileSafely(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
+func (p *MemberQueues) reconcileSafely(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("handling %s of member %q: %w: %v", key, cluster, errPanicked, r)
@@ -257,7 +250,7 @@ func (p *Pools) reconcileSafely(ctx context.Context, cluster string, key types.N
 	return p.reconcile(ctx, cluster, key)
 }
 
-func (p *pool) recoveryCount() int {
+func (p *memberQueue) recoveryCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.recoveries
@@ -265,7 +258,7 @@ func (p *pool) recoveryCount() int {
 
 // recordOutcome records whether a reconcile failed, and returns the recovery count. If the count grew
 // during the reconcile, RetryNow did not retry the key.
-func (p *pool) recordOutcome(key types.NamespacedName, err error) (recoveries int) {
+func (p *memberQueue) recordOutcome(key types.NamespacedName, err error) (recoveries int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -275,3 +268,26 @@ func (p *pool) recordOutcome(key types.NamespacedName, err error) (recoveries in
 	}
 	return p.recoveries
 }
+
+// noMetrics keeps the queues of clusters out of the metrics, because the number of clusters is not
+// limited. The controllers have their own metrics per member.
+type noMetrics struct{}
+
+type noopMetric struct{}
+
+func (noopMetric) Inc()            {}
+func (noopMetric) Dec()            {}
+func (noopMetric) Set(float64)     {}
+func (noopMetric) Observe(float64) {}
+
+func (noMetrics) NewDepthMetric(string) workqueue.GaugeMetric            { return noopMetric{} }
+func (noMetrics) NewAddsMetric(string) workqueue.CounterMetric           { return noopMetric{} }
+func (noMetrics) NewLatencyMetric(string) workqueue.HistogramMetric      { return noopMetric{} }
+func (noMetrics) NewWorkDurationMetric(string) workqueue.HistogramMetric { return noopMetric{} }
+func (noMetrics) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return noopMetric{}
+}
+func (noMetrics) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return noopMetric{}
+}
+func (noMetrics) NewRetriesMetric(string) workqueue.CounterMetric { return noopMetric{} }

@@ -1,4 +1,4 @@
-package kinds
+package detector
 
 import (
 	"context"
@@ -33,13 +33,13 @@ func (a answer) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 // recordedWatches adds and removes watched kinds and records the calls. The kind in refused cannot
 // be watched.
 type recordedWatches struct {
-	watched *Watched
+	watched *watchedKinds
 	refused string
 	calls   []string
 	stop    context.CancelFunc
 }
 
-// Watch implements Watches.
+// Watch implements kindWatcher.
 func (r *recordedWatches) Watch(kind schema.GroupVersionKind) error {
 	r.calls = append(r.calls, "watch "+kind.Kind)
 	if r.stop != nil {
@@ -52,15 +52,15 @@ func (r *recordedWatches) Watch(kind schema.GroupVersionKind) error {
 	return nil
 }
 
-// Unwatch implements Watches.
+// Unwatch implements kindWatcher.
 func (r *recordedWatches) Unwatch(kind schema.GroupVersionKind) {
 	r.calls = append(r.calls, "unwatch "+kind.Kind)
 	r.watched.Stop(kind)
 }
 
-func newTestDiscovery(ctx context.Context, w *recordedWatches, a answer) *Discovery {
-	return NewDiscovery(Config{
-		Server: a, Manager: watches.NewManager(ctx),
+func newTestDiscovery(ctx context.Context, w *recordedWatches, a answer) *kindDiscovery {
+	return newKindDiscovery(kindDiscoveryConfig{
+		Lister: a, Manager: watches.NewManager(ctx),
 		Skipped: tenancy.DefaultSkippedAPIs(), Log: logr.Discard(),
 	}, w.watched, w)
 }
@@ -96,7 +96,7 @@ func TestDiscoveryFollowsServedKinds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &recordedWatches{watched: NewWatched(), refused: test.refused}
+			w := &recordedWatches{watched: newWatchedKinds(), refused: test.refused}
 			var listed bool
 			for _, a := range test.answers {
 				listed = newTestDiscovery(t.Context(), w, a).discoverKinds()
@@ -114,7 +114,7 @@ func TestDiscoveryFollowsServedKinds(t *testing.T) {
 func TestDiscoveryRunsUntilContextEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	w := &recordedWatches{watched: NewWatched(), stop: stop}
+	w := &recordedWatches{watched: newWatchedKinds(), stop: stop}
 	newTestDiscovery(ctx, w, answer{kinds: []string{"A"}}).Run(ctx)
 	if diff := cmp.Diff([]string{"watch A"}, w.calls); diff != "" {
 		t.Errorf("watches (-want +got):\n%s", diff)

@@ -1,4 +1,4 @@
-package kinds
+package detector
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
-// Watched is the set of kinds whose objects are watched.
-type Watched struct {
+// watchedKinds is the set of kinds whose objects are watched.
+type watchedKinds struct {
 	mu      sync.RWMutex
 	watches map[schema.GroupVersionKind]*kindWatch
 	// deletedDefinitions contains the kinds whose definition was deleted and not created again.
@@ -26,13 +26,13 @@ type kindWatch struct {
 	state servedkinds.WatchState
 }
 
-// NewWatched returns an empty set.
-func NewWatched() *Watched {
-	return &Watched{watches: map[schema.GroupVersionKind]*kindWatch{}, deletedDefinitions: sets.New[schema.GroupKind]()}
+// newWatchedKinds returns an empty set.
+func newWatchedKinds() *watchedKinds {
+	return &watchedKinds{watches: map[schema.GroupVersionKind]*kindWatch{}, deletedDefinitions: sets.New[schema.GroupKind]()}
 }
 
 // setDefined records whether a definition of the kind exists.
-func (w *Watched) setDefined(kind schema.GroupKind, defined bool) {
+func (w *watchedKinds) setDefined(kind schema.GroupKind, defined bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if defined {
@@ -43,14 +43,14 @@ func (w *Watched) setDefined(kind schema.GroupKind, defined bool) {
 }
 
 // Has reports whether a kind is watched.
-func (w *Watched) Has(kind schema.GroupVersionKind) bool {
+func (w *watchedKinds) Has(kind schema.GroupVersionKind) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.watches[kind] != nil
 }
 
 // Among returns the watched kinds that are in a set.
-func (w *Watched) Among(set interpreter.Kinds) []schema.GroupVersionKind {
+func (w *watchedKinds) Among(set interpreter.Kinds) []schema.GroupVersionKind {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	var found []schema.GroupVersionKind
@@ -63,7 +63,7 @@ func (w *Watched) Among(set interpreter.Kinds) []schema.GroupVersionKind {
 }
 
 // Add adds a kind. stop is called to end the watch of the kind.
-func (w *Watched) Add(kind schema.GroupVersionKind, stop func()) {
+func (w *watchedKinds) Add(kind schema.GroupVersionKind, stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watches[kind] = &kindWatch{stop: stop}
@@ -71,7 +71,7 @@ func (w *Watched) Add(kind schema.GroupVersionKind, stop func()) {
 
 // Stop ends the watch of a kind and removes the kind. stop is called without the lock, because it waits
 // for the handlers of the kind, which use w.
-func (w *Watched) Stop(kind schema.GroupVersionKind) {
+func (w *watchedKinds) Stop(kind schema.GroupVersionKind) {
 	w.mu.Lock()
 	entry := w.watches[kind]
 	delete(w.watches, kind)
@@ -82,7 +82,7 @@ func (w *Watched) Stop(kind schema.GroupVersionKind) {
 }
 
 // Remove removes a kind without ending its watch.
-func (w *Watched) Remove(kind schema.GroupVersionKind) {
+func (w *watchedKinds) Remove(kind schema.GroupVersionKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.watches, kind)
@@ -94,7 +94,7 @@ func (w *Watched) Remove(kind schema.GroupVersionKind) {
 // because the watch of that version delivers the same objects. Any other missing kind is removed
 // only after the grace period, because an API server that has just started may not serve all kinds
 // yet.
-func (w *Watched) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, grace time.Duration) (added, removed []schema.GroupVersionKind) {
+func (w *watchedKinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, grace time.Duration) (added, removed []schema.GroupVersionKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	servedKinds := sets.New[schema.GroupKind]()
