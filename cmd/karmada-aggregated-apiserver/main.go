@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/aggregatedapiserver"
+	"karmada.io/karmada/internal/programs/apiservers"
 	"karmada.io/karmada/internal/programs/command"
 )
 
-func main() { os.Exit(command.Main(programs.Program(aggregatedapiserver.New))) }
+func main() { os.Exit(command.Main(programs.Program(apiservers.NewAggregated))) }

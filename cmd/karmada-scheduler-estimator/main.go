@@ -7,7 +7,7 @@ import (
 
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
-	"karmada.io/karmada/internal/programs/estimator"
+	"karmada.io/karmada/internal/programs/scheduling"
 )
 
-func main() { os.Exit(command.Main(programs.Program(estimator.New))) }
+func main() { os.Exit(command.Main(programs.Program(scheduling.NewEstimator))) }

@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/apiservers"
 	"karmada.io/karmada/internal/programs/command"
-	"karmada.io/karmada/internal/programs/search"
 )
 
-func main() { os.Exit(command.Main(programs.Program(search.New))) }
+func main() { os.Exit(command.Main(programs.Program(apiservers.NewSearch))) }

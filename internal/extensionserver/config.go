@@ -17,8 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"karmada.io/karmada/internal/extensionserver/openapi"
 )
 
 // API describes the API of a server.
@@ -45,7 +43,7 @@ func (o *Options) NewConfig(ctx context.Context, api API) (*genericapiserver.Rec
 	// which another API server of the process may use.
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	namer := openapinamer.NewDefinitionNamer(api.Scheme)
-	definitions := openapi.ForGroup(api.Group)
+	definitions := openAPIDefinitions(api.Group)
 	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
 	config.OpenAPIConfig.Info.Title = "Karmada"
 	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)

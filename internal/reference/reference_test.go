@@ -1,7 +1,9 @@
 package reference
 
 import (
+	"flag"
 	"go/ast"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +20,35 @@ import (
 )
 
 var root = filepath.Join("..", "..")
+
+var update = flag.Bool("update", false, "write the pages of docs/reference")
+
+// TestPagesMatchTheTables compares the pages of docs/reference with the tables of the programs.
+// "make generate" runs the test with -update, which writes the pages.
+func TestPagesMatchTheTables(t *testing.T) {
+	// Linked libraries register flags in the global flag set. Cobra would show these flags as flags
+	// of each program.
+	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError)
+	pages, err := Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		file := filepath.Join(root, filepath.FromSlash(page.Path))
+		if *update {
+			if err := os.WriteFile(file, []byte(page.Content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stored, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("reading a page, which \"make generate\" writes: %v", err)
+		}
+		if diff := cmp.Diff(string(stored), page.Content); diff != "" {
+			t.Errorf("%s is outdated: run \"make generate\" (-page +tables):\n%s", page.Path, diff)
+		}
+	}
+}
 
 func mustReadSource(t *testing.T) *source {
 	t.Helper()

@@ -32,11 +32,8 @@ import (
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/agent"
-	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/command"
-	"karmada.io/karmada/internal/programs/search"
-	"karmada.io/karmada/internal/programs/webhook"
+	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
 	"karmada.io/karmada/internal/standalone"
@@ -50,15 +47,10 @@ const programVariable = "KARMADA_INTEGRATION_PROGRAM"
 
 // programFromEnvironment returns the program that the process must run, if any.
 func programFromEnvironment() (program command.Program, is bool) {
-	switch os.Getenv(programVariable) {
-	case programs.Webhook:
-		return programs.Program(webhook.New), true
-	case programs.AggregatedAPIServer:
-		return programs.Program(aggregatedapiserver.New), true
-	case programs.Search:
-		return programs.Program(search.New), true
-	case programs.Agent:
-		return programs.Program(agent.New), true
+	for _, program := range components.Programs() {
+		if program.Name == os.Getenv(programVariable) {
+			return program, true
+		}
 	}
 	return command.Program{}, false
 }

@@ -29,7 +29,6 @@ import (
 	domain "karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
-	"karmada.io/karmada/internal/programs/controllers"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/registration/enroll"
@@ -70,7 +69,7 @@ type Options struct {
 	// Resync is the time between two resyncs, which process all objects again. 0 disables resyncs.
 	Resync time.Duration
 
-	controllers.Shared
+	programs.ControllerOptions
 	// Workers is the number of Works that are processed in parallel.
 	Workers int
 	// ClusterStatus, Lease and Rotation are the options of the controllers with these names.
@@ -90,7 +89,7 @@ func Default(set *gates.Set) *Options {
 		ReportSecrets: []string{kubeCredentials, kubeImpersonator},
 		Rate:          flags.DefaultRate(), MemberRate: flags.DefaultRate(), Member: flags.DefaultConnection(),
 		Election: flags.DefaultElection(""), Serving: flags.DefaultServing(":10357"),
-		Shared: controllers.DefaultShared(), Workers: execution.DefaultOptions().Workers,
+		ControllerOptions: programs.DefaultControllerOptions(), Workers: execution.DefaultOptions().Workers,
 		ClusterStatus: clusterstatus.DefaultOptions(), Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions(),
 		gates: set, ignored: programs.NewIgnoredFlags(programs.Agent),
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	domain "karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/programs/controllers"
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/enroll"
@@ -30,7 +30,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.addControllerFlags(set)
 	o.Election.AddFlags(set)
 	o.Serving.AddFlags(set)
-	o.Shared.AddFlags(set, o.table(), "Has no effect: each object has its own backoff.")
+	o.ControllerOptions.AddFlags(set, o.table(), "Has no effect: each object has its own backoff.")
 	o.ignored.AddFlags(set)
 	set.DurationVar(&o.Resync, "resync-period", o.Resync, "Period of the resync of all watched objects. 0 disables it: watches deliver every change.")
 }
@@ -82,8 +82,8 @@ func (o *Options) Validate() error {
 	_, err := o.enrollment()
 	errs := []error{
 		o.validateName(), err, o.Rate.Validate(), o.MemberRate.Validate(),
-		election.Validate(), o.Serving.Validate(), o.Shared.Validate(o.table()), o.ignored.Validate(),
-		controllers.ValidateClusterStatus(o.ClusterStatus), flags.ValidatePositive("cluster-lease-duration", o.Lease.Duration),
+		election.Validate(), o.Serving.Validate(), o.ControllerOptions.Validate(o.table()), o.ignored.Validate(),
+		programs.ValidateClusterStatus(o.ClusterStatus), flags.ValidatePositive("cluster-lease-duration", o.Lease.Duration),
 		flags.ValidatePositive("cert-rotation-checking-interval", o.Rotation.Interval), flags.ValidateNotNegative("resync-period", o.Resync),
 		validateFraction("cluster-lease-renew-interval-fraction", o.Lease.RenewFraction),
 		validateFraction("cert-rotation-remaining-time-threshold", o.Rotation.Threshold),

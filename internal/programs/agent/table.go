@@ -4,13 +4,12 @@ import (
 	"karmada.io/karmada/internal/controllers/certrotation"
 	"karmada.io/karmada/internal/controllers/clusterlease"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/controllers"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
 // table returns the controllers of an agent. The controllers serve only the cluster of the agent.
-func (o *Options) table() controllers.Table {
-	return controllers.Table{
+func (o *Options) table() programs.ControllerTable {
+	return programs.ControllerTable{
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of the cluster, and renews the Lease of the agent", Add: o.addClusterStatus},
 		{Name: "execution", Help: "applies the Works of the cluster", Add: func(h *programs.Host) error { return o.AddExecution(h, o.works()) }},
 		{Name: "workStatus", Help: "reflects the status of the objects of these Works", Add: func(h *programs.Host) error { return o.AddWorkStatus(h, o.works()) }},
@@ -31,8 +30,8 @@ func (o *Options) Component() programs.Component {
 	}
 }
 
-func (o *Options) works() controllers.Works {
-	return controllers.Works{Workers: o.Workers, Mode: o.ClusterStatus.Mode}
+func (o *Options) works() programs.WorkOptions {
+	return programs.WorkOptions{Workers: o.Workers, Mode: o.ClusterStatus.Mode}
 }
 
 func (o *Options) addClusterStatus(h *programs.Host) error {
@@ -41,5 +40,5 @@ func (o *Options) addClusterStatus(h *programs.Host) error {
 	if err := h.Manager.Add(lease); err != nil {
 		return err
 	}
-	return controllers.AddClusterStatus(h, status)
+	return programs.AddClusterStatus(h, status)
 }

@@ -7,13 +7,11 @@ import (
 
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/agent"
-	"karmada.io/karmada/internal/programs/aggregatedapiserver"
+	"karmada.io/karmada/internal/programs/apiservers"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/controllermanager"
-	"karmada.io/karmada/internal/programs/estimator"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
-	"karmada.io/karmada/internal/programs/search"
 	"karmada.io/karmada/internal/programs/webhook"
 )
 
@@ -23,10 +21,10 @@ var rows = []func(*gates.Set) programs.Component{
 	scheduling.New,
 	scheduling.NewDescheduler,
 	webhook.New,
-	aggregatedapiserver.New,
-	search.New,
+	apiservers.NewAggregated,
+	apiservers.NewSearch,
 	agent.New,
-	estimator.New,
+	scheduling.NewEstimator,
 }
 
 // All returns all components with their default options, for the feature gates of one process.

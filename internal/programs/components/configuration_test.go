@@ -10,7 +10,7 @@ import (
 
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/aggregatedapiserver"
+	"karmada.io/karmada/internal/programs/apiservers"
 	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
@@ -52,7 +52,7 @@ func TestConfigureAppliesFlags(t *testing.T) {
 		t.Error("admission did not get its flag")
 	}
 	c.SetReviewer(func() admission.Reviewer { return reviewer })
-	if !optionsOf[*aggregatedapiserver.InProcess](t, c).Reviewer.Rules.AllowNoExecuteTaints {
+	if !optionsOf[*apiservers.AggregatedInProcess](t, c).Reviewer.Rules.AllowNoExecuteTaints {
 		t.Error("the API server of Clusters did not get the admission rules")
 	}
 }

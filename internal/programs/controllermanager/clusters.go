@@ -11,7 +11,6 @@ import (
 	"karmada.io/karmada/internal/controllers/clustertaintpolicy"
 	"karmada.io/karmada/internal/controllers/unifiedauth"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/controllers"
 	"karmada.io/karmada/internal/programs/flags"
 )
 
@@ -52,7 +51,7 @@ func (c *ClusterStatus) AddFlags(set *pflag.FlagSet) {
 
 // Validate implements programs.Options.
 func (c *ClusterStatus) Validate() error {
-	return controllers.ValidateClusterStatus(clusterstatus.Options(*c))
+	return programs.ValidateClusterStatus(clusterstatus.Options(*c))
 }
 
 func (o *Options) addCluster(h *programs.Host) error {
@@ -62,7 +61,7 @@ func (o *Options) addCluster(h *programs.Host) error {
 }
 
 func (o *Options) addClusterStatus(h *programs.Host) error {
-	return controllers.AddClusterStatus(h, clusterstatus.Options(o.ClusterStatus))
+	return programs.AddClusterStatus(h, clusterstatus.Options(o.ClusterStatus))
 }
 
 func (o *Options) addUnifiedAuth(h *programs.Host) error {

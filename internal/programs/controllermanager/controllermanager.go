@@ -18,14 +18,13 @@ import (
 	"karmada.io/karmada/internal/controllers/clustermonitor"
 	"karmada.io/karmada/internal/controllers/clusterstatus"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/controllers"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
 // Options are the options of the controllers.
 type Options struct {
-	controllers.Shared
+	programs.ControllerOptions
 	Workers     Workers
 	Propagation Propagation
 	Evictions   Evictions
@@ -37,7 +36,7 @@ type Options struct {
 
 	gates   *gates.Set
 	ignored *programs.IgnoredFlags
-	table   controllers.Table
+	table   programs.ControllerTable
 	flags   *pflag.FlagSet
 }
 
@@ -45,7 +44,7 @@ type Options struct {
 // to a host.
 func Default(set *gates.Set) *Options {
 	o := &Options{
-		Shared: controllers.DefaultShared(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(), Evictions: DefaultEvictions(), Members: DefaultMembers(), Deletions: DefaultDeletions(),
+		ControllerOptions: programs.DefaultControllerOptions(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(), Evictions: DefaultEvictions(), Members: DefaultMembers(), Deletions: DefaultDeletions(),
 		ClusterStatus: ClusterStatus(clusterstatus.DefaultOptions()), Monitor: Monitor(clustermonitor.DefaultOptions()),
 		gates: set, ignored: programs.NewIgnoredFlags(programs.ControllerManager),
 	}
@@ -79,7 +78,7 @@ func (o *Options) groups() []programs.Options {
 // AddFlags implements programs.Options.
 func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.flags = set
-	o.Shared.AddFlags(set, o.table,
+	o.ControllerOptions.AddFlags(set, o.table,
 		"Applies to templates and policies, and only without the feature gate ControllerPriorityQueue: the priority queue reconciles changes before retries.")
 	for _, group := range o.groups() {
 		group.AddFlags(set)
@@ -88,7 +87,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 
 // Validate implements programs.Options.
 func (o *Options) Validate() error {
-	errs := []error{o.Shared.Validate(o.table)}
+	errs := []error{o.ControllerOptions.Validate(o.table)}
 	for _, group := range o.groups() {
 		errs = append(errs, group.Validate())
 	}

@@ -10,7 +10,6 @@ import (
 	"karmada.io/karmada/internal/controllers/workdeletion"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/controllers"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
@@ -68,8 +67,8 @@ func (o *Options) addBinding(h *programs.Host) (err error) {
 }
 
 // works returns the options of the controllers that process the Works of push mode clusters.
-func (o *Options) works() controllers.Works {
-	return controllers.Works{Workers: o.Workers.Works, Mode: o.ClusterStatus.Mode}
+func (o *Options) works() programs.WorkOptions {
+	return programs.WorkOptions{Workers: o.Workers.Works, Mode: o.ClusterStatus.Mode}
 }
 
 func (o *Options) addExecution(h *programs.Host) error { return o.AddExecution(h, o.works()) }
@@ -83,7 +82,7 @@ func (o *Options) addWorkDeletion(h *programs.Host) error {
 func (o *Options) addBindingStatus(h *programs.Host) error {
 	own := bindingstatus.DefaultOptions()
 	own.Workers, own.Backoff, own.Events = max(o.Workers.Bindings, o.Workers.ClusterBindings), o.QueueBackoff(), o.Events
-	own.StatusBytes = controllers.StatusBytes(h.Gates)
+	own.StatusBytes = programs.StatusBytes(h.Gates)
 	return bindingstatus.Add(h.Manager, h.Templates, h.Interpreter, own)
 }
 

@@ -1,14 +1,14 @@
 package controllermanager
 
 import (
-	"karmada.io/karmada/internal/programs/controllers"
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
 // newTable returns the controllers of the controller manager, in the order in which they process
 // an object.
-func (o *Options) newTable() controllers.Table {
-	return controllers.Table{
+func (o *Options) newTable() programs.ControllerTable {
+	return programs.ControllerTable{
 		{Name: "cluster", Help: "manages the objects that the control plane keeps for a member cluster", Options: &o.Monitor, Add: o.addCluster},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Options: &o.ClusterStatus, Add: o.addClusterStatus},
 		{Name: "unifiedAuth", Help: "grants users access to member clusters through the control plane", Add: o.addUnifiedAuth},

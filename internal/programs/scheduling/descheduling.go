@@ -18,12 +18,12 @@ import (
 // DeschedulerOptions are the options of the descheduler that flags set.
 type DeschedulerOptions struct {
 	Descheduler descheduler.Options
-	Estimators  EstimatorOptions
+	Estimators  EstimatorClientOptions
 }
 
 // DefaultDeschedulerOptions returns the default options.
 func DefaultDeschedulerOptions() *DeschedulerOptions {
-	return &DeschedulerOptions{Descheduler: descheduler.DefaultOptions(), Estimators: DefaultEstimatorOptions()}
+	return &DeschedulerOptions{Descheduler: descheduler.DefaultOptions(), Estimators: DefaultEstimatorClientOptions()}
 }
 
 // NewDescheduler returns the component with its default options.

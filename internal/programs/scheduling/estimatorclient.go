@@ -20,9 +20,9 @@ import (
 // maxPort is the largest port number.
 const maxPort = 65535
 
-// EstimatorOptions are the options for connections to accurate estimators. The scheduler and the descheduler
+// EstimatorClientOptions are the options for connections to accurate estimators. The scheduler and the descheduler
 // have the same flags.
-type EstimatorOptions struct {
+type EstimatorClientOptions struct {
 	// Timeout limits the time of the requests to all clusters together. 0 means DefaultEstimatorTimeout,
 	// because without a deadline one estimator could stop the program.
 	Timeout time.Duration
@@ -34,12 +34,12 @@ type EstimatorOptions struct {
 	flags *pflag.FlagSet
 }
 
-// DefaultEstimatorTimeout is the default of EstimatorOptions.Timeout.
+// DefaultEstimatorTimeout is the default of EstimatorClientOptions.Timeout.
 const DefaultEstimatorTimeout = 3 * time.Second
 
-// DefaultEstimatorOptions returns the default options.
-func DefaultEstimatorOptions() EstimatorOptions {
-	return EstimatorOptions{Timeout: DefaultEstimatorTimeout, Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Prefix: strings.TrimSuffix(clusterv1alpha1.EstimatorPrefix, "-"), Port: clusterv1alpha1.EstimatorPort}
+// DefaultEstimatorClientOptions returns the default options.
+func DefaultEstimatorClientOptions() EstimatorClientOptions {
+	return EstimatorClientOptions{Timeout: DefaultEstimatorTimeout, Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Prefix: strings.TrimSuffix(clusterv1alpha1.EstimatorPrefix, "-"), Port: clusterv1alpha1.EstimatorPort}
 }
 
 // The names of the flags.
@@ -55,7 +55,7 @@ const (
 )
 
 // AddFlags adds the flags.
-func (o *EstimatorOptions) AddFlags(set *pflag.FlagSet) {
+func (o *EstimatorClientOptions) AddFlags(set *pflag.FlagSet) {
 	o.flags = set
 	set.DurationVar(&o.Timeout, flagTimeout, o.Timeout,
 		fmt.Sprintf("Timeout of the requests for one workload to the estimators of all clusters together. 0 means %s.", DefaultEstimatorTimeout))
@@ -72,12 +72,12 @@ func (o *EstimatorOptions) AddFlags(set *pflag.FlagSet) {
 }
 
 // Given returns the flags that the user set, with their leading dashes.
-func (o *EstimatorOptions) Given() []string {
+func (o *EstimatorClientOptions) Given() []string {
 	return flags.GivenFlags(o.flags, flagTimeout, flagNamespace, flagPrefix, flagPort, flagCA, flagCert, flagKey, flagSkipVerify)
 }
 
 // Validate returns the errors in the values of the flags.
-func (o *EstimatorOptions) Validate() error {
+func (o *EstimatorClientOptions) Validate() error {
 	errs := []error{flags.ValidateNotNegative(flagTimeout, o.Timeout)}
 	if o.Port < 0 || o.Port > maxPort {
 		errs = append(errs, fmt.Errorf("--%s %d: must be between 0 and %d", flagPort, o.Port, maxPort))
@@ -98,7 +98,7 @@ func (o *EstimatorOptions) Validate() error {
 }
 
 // RequestTimeout returns the timeout of the requests for one workload. It is positive.
-func (o *EstimatorOptions) RequestTimeout() time.Duration {
+func (o *EstimatorClientOptions) RequestTimeout() time.Duration {
 	if o.Timeout <= 0 {
 		return DefaultEstimatorTimeout
 	}
@@ -113,7 +113,7 @@ func RegisterEstimatorMetrics() (*remote.Metrics, error) {
 
 // AddPool returns a pool of connections to estimators, and adds its watches to the host. The pool
 // ends with the host. If skipPullMode is true, Estimate skips the clusters in pull mode.
-func (o *EstimatorOptions) AddPool(h *programs.Host, skipPullMode bool) (*remote.Pool, error) {
+func (o *EstimatorClientOptions) AddPool(h *programs.Host, skipPullMode bool) (*remote.Pool, error) {
 	metrics, err := RegisterEstimatorMetrics()
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (o *EstimatorOptions) AddPool(h *programs.Host, skipPullMode bool) (*remote
 
 // newServiceCache returns a cache of the Services in the namespace of the estimators. The cache of
 // the host would watch the Services of all namespaces, which are the templates of users.
-func (o *EstimatorOptions) newServiceCache(h *programs.Host) (cache.Cache, error) {
+func (o *EstimatorClientOptions) newServiceCache(h *programs.Host) (cache.Cache, error) {
 	services, err := cache.New(h.Manager.GetConfig(), cache.Options{
 		HTTPClient: h.Manager.GetHTTPClient(), Scheme: h.Manager.GetScheme(), Mapper: h.Manager.GetRESTMapper(),
 		DefaultNamespaces: map[string]cache.Config{o.Namespace: {}}, DefaultTransform: cache.TransformStripManagedFields(),

@@ -12,9 +12,9 @@ import (
 	"karmada.io/karmada/internal/access/estimators/remote"
 )
 
-func parse(t *testing.T, args ...string) EstimatorOptions {
+func parseEstimatorClient(t *testing.T, args ...string) EstimatorClientOptions {
 	t.Helper()
-	o, set := DefaultEstimatorOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	o, set := DefaultEstimatorClientOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.AddFlags(set)
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
@@ -22,7 +22,7 @@ func parse(t *testing.T, args ...string) EstimatorOptions {
 	return o
 }
 
-func TestValidateEstimatorOptions(t *testing.T) {
+func TestValidateEstimatorClient(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string
@@ -40,7 +40,7 @@ func TestValidateEstimatorOptions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := parse(t, test.args...)
+			o := parseEstimatorClient(t, test.args...)
 			err := o.Validate()
 			if (err != nil) != (len(test.want) > 0) {
 				t.Errorf("error %v, want %q", err, test.want)
@@ -59,9 +59,9 @@ func TestEstimatorFlags(t *testing.T) {
 		"--scheduler-estimator-timeout=5s", "--scheduler-estimator-service-namespace=n", "--scheduler-estimator-service-prefix=p", "--scheduler-estimator-port=1",
 		"--scheduler-estimator-ca-file=a", "--scheduler-estimator-cert-file=c", "--scheduler-estimator-key-file=k", "--insecure-skip-estimator-verify",
 	}
-	want := EstimatorOptions{Timeout: 5 * time.Second, Namespace: "n", Prefix: "p", Port: 1, TLS: remote.TLS{CAFile: "a", CertFile: "c", KeyFile: "k", SkipVerify: true}}
-	got := parse(t, args...)
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(EstimatorOptions{})); diff != "" {
+	want := EstimatorClientOptions{Timeout: 5 * time.Second, Namespace: "n", Prefix: "p", Port: 1, TLS: remote.TLS{CAFile: "a", CertFile: "c", KeyFile: "k", SkipVerify: true}}
+	got := parseEstimatorClient(t, args...)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(EstimatorClientOptions{})); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
 	if given := got.Given(); len(given) != len(args) {
@@ -71,7 +71,7 @@ func TestEstimatorFlags(t *testing.T) {
 
 func TestRequestTimeout(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: DefaultEstimatorTimeout, time.Second: time.Second} {
-		o := EstimatorOptions{Timeout: timeout}
+		o := EstimatorClientOptions{Timeout: timeout}
 		if got := o.RequestTimeout(); got != want {
 			t.Errorf("timeout %s: %s, want %s", timeout, got, want)
 		}

@@ -1,5 +1,5 @@
-// Package scheduling defines the options and flags of karmada-scheduler and karmada-descheduler, and of
-// their connections to accurate estimators.
+// Package scheduling runs karmada-scheduler, karmada-descheduler, and karmada-scheduler-estimator, which
+// reports the free capacity of one member to the other two programs.
 package scheduling
 
 import (
@@ -38,7 +38,7 @@ type Options struct {
 	// EnableEstimators makes the scheduler call accurate estimators. SkipPullModeEstimators
 	// excludes clusters in pull mode.
 	EnableEstimators, SkipPullModeEstimators bool
-	Estimators                               EstimatorOptions
+	Estimators                               EstimatorClientOptions
 
 	gates   *gates.Set
 	ignored *programs.IgnoredFlags
@@ -49,7 +49,7 @@ type Options struct {
 // to a host.
 func Default(set *gates.Set) *Options {
 	return &Options{
-		Scheduler: scheduler.DefaultOptions(), Backoff: flags.DefaultBackoff(), Estimators: DefaultEstimatorOptions(),
+		Scheduler: scheduler.DefaultOptions(), Backoff: flags.DefaultBackoff(), Estimators: DefaultEstimatorClientOptions(),
 		gates: set, ignored: programs.NewIgnoredFlags(programs.Scheduler),
 	}
 }

@@ -1,48 +1,13 @@
 package webhook
 
 import (
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
 )
-
-// commonFlags are the flags that the package command adds to every program.
-var commonFlags = []string{"enable-pprof", "feature-gates", "profiling-bind-address"}
-
-func TestFlagsMatchUpstream(t *testing.T) {
-	text, err := os.ReadFile("testdata/flags.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if name, rest, _ := strings.Cut(strings.TrimSpace(line), " "); name != "#" {
-			want[name] = rest
-		}
-	}
-	allFlags, programFlags, got := command.New(programs.Program(New)).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError), map[string]string{}
-	NewOptions(gates.New()).AddFlags(programFlags)
-	describe := func(f *pflag.Flag) { got[f.Name] = strings.TrimSpace(f.Value.Type() + " " + f.DefValue) }
-	programFlags.VisitAll(describe)
-	for _, name := range commonFlags {
-		describe(allFlags.Lookup(name))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("flags (-want +got):\n%s", diff)
-	}
-	for name := range want {
-		if allFlags.Lookup(name) == nil {
-			t.Errorf("the program has no flag --%s", name)
-		}
-	}
-}
 
 func TestValidate(t *testing.T) {
 	tests := map[string]struct {

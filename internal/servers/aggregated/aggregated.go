@@ -23,7 +23,6 @@ import (
 	"karmada.io/karmada/internal/access/agentaddress"
 	"karmada.io/karmada/internal/access/memberproxy"
 	"karmada.io/karmada/internal/extensionserver"
-	"karmada.io/karmada/internal/servers/aggregated/registry"
 )
 
 // sweepPeriod is the interval at which the server closes connections to clusters that another
@@ -90,7 +89,7 @@ func karmadaHost(config *genericapiserver.RecommendedConfig) string {
 
 // installAPI installs the API group.
 func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig, sources memberproxy.Sources, karmada kubernetes.Interface) error {
-	storage, err := registry.New(o.scheme, config.RESTOptionsGetter, registry.Rules{
+	storage, err := newStorages(o.scheme, config.RESTOptionsGetter, storageRules{
 		ResourceModels: o.resourceModelsEnabled,
 		Now:            metav1.Now,
 		Authorizer:     config.Authorization.Authorizer,
@@ -102,7 +101,7 @@ func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConf
 	if err != nil {
 		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
-	sources.Cluster, sources.Clusters = registry.NewClusterGetter(storage.Cluster.Store), registry.NewClusterLister(storage.Cluster.Store)
+	sources.Cluster, sources.Clusters = newClusterGetter(storage.Cluster.Store), newClusterLister(storage.Cluster.Store)
 	members, err := memberproxy.New(sources)
 	if err != nil {
 		return err

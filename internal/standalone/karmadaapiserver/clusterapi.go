@@ -16,7 +16,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/aggregatedapiserver"
+	"karmada.io/karmada/internal/programs/apiservers"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
 	"karmada.io/karmada/internal/standalone"
@@ -65,7 +65,7 @@ func (k *karmadaOptions) clusterAPIOptions(config *app.Config, karmada *rest.Con
 		pair := config.Options.SecureServing.ServerCert.CertKey
 		certFile, keyFile = pair.CertFile, pair.KeyFile
 	}
-	server := aggregatedapiserver.InProcess{Reviewer: k.newReviewer(), Agents: k.Agents}
+	server := apiservers.AggregatedInProcess{Reviewer: k.newReviewer(), Agents: k.Agents}
 	options, err := server.NewOptions(programs.ControlPlane{Karmada: karmada, Listener: listener, CertFile: certFile, KeyFile: keyFile})
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/pki"
-	"karmada.io/karmada/internal/programs/estimator"
 	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/programs/scheduling"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -41,17 +41,17 @@ func (m memberOptions) serveEstimatesOnce(ctx context.Context, member *rest.Conf
 	if err != nil {
 		return err
 	}
-	return estimator.Serve(ctx, member, o, listener, nil)
+	return scheduling.ServeEstimator(ctx, member, o, listener, nil)
 }
 
 // estimatorOptions returns the options of the estimator of the member.
-func (m memberOptions) estimatorOptions() (*estimator.Options, error) {
+func (m memberOptions) estimatorOptions() (*scheduling.EstimatorOptions, error) {
 	set := gates.New()
 	if err := set.Set(m.FeatureGates); err != nil {
 		return nil, fmt.Errorf("--feature-gates: %w", err)
 	}
 	certs := pki.Dir{Path: m.EstimatorsDir}
-	o := estimator.NewOptions(set)
+	o := scheduling.NewEstimatorOptions(set)
 	o.Cluster = m.Name
 	o.Certificates.CertFile, o.Certificates.KeyFile = certs.CertFile(estimatorServerCert(m.Name)), certs.KeyFile(estimatorServerCert(m.Name))
 	o.Certificates.ClientCAFile = certs.CertFile(estimatorCA)

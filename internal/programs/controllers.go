@@ -1,0 +1,105 @@
+// Package controllers runs the controllers of a table, and defines the options that several of
+// them share. The controller manager and the agent each have a table of controllers.
+//
+// The package of a controller defines the options of the controller. The row of the controller
+// sets only those options that several controllers of the process share.
+package programs
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/featuregate"
+
+	"karmada.io/karmada/internal/programs/gates"
+)
+
+// Controller is one row of a table of controllers.
+type Controller struct {
+	// Name is the name of the controller in the flag --controllers. It is empty for a
+	// controller that cannot be disabled.
+	Name string
+	// Help describes the controller in one line.
+	Help string
+	// OffByDefault means that * in --controllers does not enable the controller.
+	OffByDefault bool
+	// Gate is the feature gate that the controller requires. It is empty if there is none.
+	Gate featuregate.Feature
+	// Options are the options whose flags no other controller reads. nil means that the controller
+	// has no such options.
+	Options Options
+	// Add registers the controller with a host. It is nil if this version does not implement the
+	// controller, but accepts its name for compatibility with existing command lines.
+	Add func(*Host) error
+}
+
+// isEnabled reports whether the controller is selected, implemented and enabled by its feature
+// gate.
+func (c *Controller) isEnabled(selected []string, set *gates.Set) bool {
+	return c.Add != nil && (c.Gate == "" || set.Enabled(c.Gate)) && (c.Name == "" || IsSelected(selected, c.Name, !c.OffByDefault))
+}
+
+// ControllerTable is a table of controllers, in the order in which they process an object.
+type ControllerTable []Controller
+
+// Names returns the names that --controllers accepts, sorted. off contains the names of the
+// controllers that are disabled by default.
+func (t ControllerTable) Names() (known, off []string) {
+	for i := range t {
+		if t[i].Name == "" {
+			continue
+		}
+		known = append(known, t[i].Name)
+		if t[i].OffByDefault {
+			off = append(off, t[i].Name)
+		}
+	}
+	slices.Sort(known)
+	slices.Sort(off)
+	return known, off
+}
+
+// unimplemented returns the names in the list that this version accepts but does not implement.
+func (t ControllerTable) unimplemented(list []string) []string {
+	var absent []string
+	for i := range t {
+		if t[i].Add == nil && slices.Contains(list, t[i].Name) {
+			absent = append(absent, t[i].Name)
+		}
+	}
+	return absent
+}
+
+// AddFlags adds the flags that only one controller reads.
+func (t ControllerTable) AddFlags(set *pflag.FlagSet) {
+	for i := range t {
+		if t[i].Options != nil {
+			t[i].Options.AddFlags(set)
+		}
+	}
+}
+
+// Validate returns the errors in the flags that only one controller reads.
+func (t ControllerTable) Validate() error {
+	var errs []error
+	for i := range t {
+		if t[i].Options != nil {
+			errs = append(errs, t[i].Options.Validate())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// AddTo registers the selected controllers with a host.
+func (t ControllerTable) AddTo(h *Host, selected []string) error {
+	for i := range t {
+		if !t[i].isEnabled(selected, h.Gates) {
+			continue
+		}
+		if err := t[i].Add(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
