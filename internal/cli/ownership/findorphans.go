@@ -19,7 +19,7 @@ import (
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/managedobjects"
+	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/work"
@@ -68,7 +68,7 @@ func (o *orphanOptions) findOrphans(ctx context.Context, target command.Target) 
 	if found.member, err = dynamic.NewForConfig(config); err != nil {
 		return found, fmt.Errorf("creating a client: %w", err)
 	}
-	listing, unread := managedobjects.List(ctx, config)
+	listing, unread := member.ListManaged(ctx, config)
 	if unread != nil {
 		unread = fmt.Errorf("unknown, because %w", unread)
 	}

@@ -24,7 +24,6 @@ import (
 
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/extensionserver"
-	"karmada.io/karmada/internal/servers/search/registry"
 )
 
 // Server is karmada-search, ready to run.
@@ -120,13 +119,13 @@ func (s *Server) Run(ctx context.Context) error {
 
 // installAPI installs the API group.
 func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig) error {
-	storage, err := registry.New(o.scheme, config.RESTOptionsGetter, s.parts.rules)
+	storage, err := newRegistryStorage(o.scheme, config.RESTOptionsGetter, s.parts.rules)
 	if err != nil {
 		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
 	resources := map[string]rest.Storage{
-		searchv1alpha1.ResourceRegistryResource:             storage.Registry,
-		searchv1alpha1.ResourceRegistryResource + "/status": storage.Status,
+		searchv1alpha1.ResourceRegistryResource:             storage.registry,
+		searchv1alpha1.ResourceRegistryResource + "/status": storage.status,
 	}
 	if s.parts.search != nil {
 		resources[searchv1alpha1.SearchResource] = &searchStorage{handler: s.parts.search, wrap: s.endWithServer}

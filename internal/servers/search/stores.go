@@ -19,7 +19,6 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/servers/search/objectcache"
 	"karmada.io/karmada/internal/servers/search/opensearch"
-	"karmada.io/karmada/internal/servers/search/registry"
 )
 
 const (
@@ -45,7 +44,7 @@ func (a *assembly) addStatus(context.Context) error {
 	a.stores = &openSearchStores{cache: a.cache, karmada: a.karmadaClient, clusters: a.karmada.clusterNames}
 	a.leader.tasks = append(a.leader.tasks, func(ctx context.Context) {
 		// Each term as the leader has a new writer, because another replica may have written in between.
-		registry.NewStatusWriter(registry.StatusOptions{Karmada: registries, Cache: a.cache, Problems: a.stores.problem}).Run(ctx)
+		newRegistryStatusWriter(registryStatusOptions{Karmada: registries, Cache: a.cache, Problems: a.stores.problem}).Run(ctx)
 	})
 	return nil
 }

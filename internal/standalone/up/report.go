@@ -15,7 +15,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/managedobjects"
+	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/console"
 	domain "karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/work"
@@ -133,7 +133,7 @@ func reportCluster(ctx context.Context, config *rest.Config, e domain.Epoch, clu
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	listing, err := managedobjects.List(ctx, memberProxyConfig(config, cluster.Name))
+	listing, err := member.ListManaged(ctx, memberProxyConfig(config, cluster.Name))
 	objects := managedObjects(listing, work.ExecutionNamespace(cluster.Name))
 	found := clusterReport{Cluster: cluster.Name, Differences: domain.Differences(e, works, objects, listing.Kinds.Has)}
 	if err != nil {
@@ -168,7 +168,7 @@ func memberProxyConfig(config *rest.Config, cluster string) *rest.Config {
 }
 
 // managedObjects returns the objects of a listing that belong to Works of a namespace.
-func managedObjects(listing managedobjects.Listing, namespace string) []domain.MemberObject {
+func managedObjects(listing member.ManagedObjects, namespace string) []domain.MemberObject {
 	var found []domain.MemberObject
 	for _, each := range listing.Objects {
 		annotations := each.GetAnnotations()

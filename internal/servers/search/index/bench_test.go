@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"karmada.io/karmada/internal/servers/search/feed"
-	"karmada.io/karmada/internal/servers/search/index/indextest"
 	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
 )
 
@@ -29,7 +28,7 @@ func BenchmarkSearch(b *testing.B) {
 	cache := objectcachetest.New(b, objectcachetest.Pods)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range benchPods {
-		cache.Put(fmt.Sprintf("member-%02d", i%benchClusters), indextest.Pod(random, i))
+		cache.Put(fmt.Sprintf("member-%02d", i%benchClusters), objectcachetest.BenchPod(random, i))
 	}
 	before := residentMiB(b)
 	// This resets VmHWM.

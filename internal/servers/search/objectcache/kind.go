@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/btree"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"karmada.io/karmada/internal/servers/search/objectcache/encoding"
 )
 
 // treeDegree is the degree of the trees of objects.
@@ -18,7 +16,7 @@ const treeDegree = 32
 // Kind holds the objects of one kind in all clusters.
 type Kind struct {
 	kind  schema.GroupVersionKind
-	codec *encoding.Codec
+	codec *codec
 	now   func() time.Time
 	// onState is called after a source came, went, or changed its state or namespaces. Changes of
 	// objects and bookmarks are too frequent to wake those that wait for a state.

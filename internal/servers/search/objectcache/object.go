@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/servers/search/objectcache/encoding"
 )
 
 // Source is one watched kind of one cluster. It is comparable.
@@ -36,7 +35,7 @@ func (s Source) GroupVersionResource() schema.GroupVersionResource {
 // objectSource is what the objects of a source share.
 type objectSource struct {
 	Source
-	codec          *encoding.Codec
+	codec          *codec
 	maxObjectBytes int64
 }
 
@@ -44,7 +43,7 @@ type objectSource struct {
 type Object struct {
 	source    *objectSource
 	namespace unique.Handle[string]
-	labels    encoding.Labels
+	labels    compactLabels
 	// content holds the name, the UID if it is no UUID, the resourceVersion if it is no number,
 	// and the compressed JSON. One string needs less memory than four.
 	content string
@@ -114,7 +113,7 @@ func (o *Object) maxBytes() int64 {
 func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 	compressed := o.content[o.rvEnd:]
 	// The decoder only reads the bytes, thus the string need not be copied.
-	dst, err := o.source.codec.AppendDecompressed(dst, unsafe.Slice(unsafe.StringData(compressed), len(compressed)))
+	dst, err := o.source.codec.appendDecompressed(dst, unsafe.Slice(unsafe.StringData(compressed), len(compressed)))
 	if err != nil {
 		return dst, o.errorf("reading", err)
 	}
@@ -156,7 +155,7 @@ func newObject(source *objectSource, object *unstructured.Unstructured) (*Object
 			source.Kind.Kind, object.GetNamespace(), object.GetName(), source.Cluster, err)
 	}
 	o := &Object{
-		source: source, namespace: unique.Make(object.GetNamespace()), labels: encoding.NewLabels(object.GetLabels()),
+		source: source, namespace: unique.Make(object.GetNamespace()), labels: newLabels(object.GetLabels()),
 	}
 	if created := object.GetCreationTimestamp().Unix(); created > 0 && created <= math.MaxUint32 {
 		o.created = uint32(created)
@@ -183,7 +182,7 @@ func (o *Object) setContent(name, uid, version string, text []byte) {
 	o.uidEnd = uint32(len(content))
 	content = append(content, version...)
 	o.rvEnd = uint32(len(content))
-	o.content = string(o.source.codec.AppendCompressed(content, text))
+	o.content = string(o.source.codec.appendCompressed(content, text))
 }
 
 // hasSameVersion reports whether two objects of a source are the same object with the same content,

@@ -20,14 +20,12 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"karmada.io/karmada/internal/servers/search/objectcache/encoding"
 )
 
 // Cache holds the objects of all kinds that registries name.
 type Cache struct {
 	options   Options
-	encoding  *encoding.Shared
+	coders    *coderPair
 	evaluated chan struct{}
 	evaluate  sync.Once
 	// states is notified after the state of a source or the selection of a cluster changed.
@@ -45,12 +43,12 @@ type Cache struct {
 // New returns an empty cache.
 func New(options Options) (*Cache, error) {
 	options = options.withDefaults()
-	shared, err := encoding.NewShared(uint64(options.MaxObjectBytes))
+	shared, err := newCoderPair(uint64(options.MaxObjectBytes), nil)
 	if err != nil {
 		return nil, fmt.Errorf("creating the cache of member objects: %w", err)
 	}
 	c := &Cache{
-		options: options, encoding: shared, budget: newBudget(options), evaluated: make(chan struct{}), changed: make(chan struct{}),
+		options: options, coders: shared, budget: newBudget(options), evaluated: make(chan struct{}), changed: make(chan struct{}),
 		kinds: map[schema.GroupVersionKind]*Kind{}, byResource: map[schema.GroupVersionResource]*Kind{},
 	}
 	c.watches = newEvaluator(c)
@@ -118,7 +116,7 @@ func (c *Cache) SetKind(kind schema.GroupVersionKind, resource string, namespace
 
 func (c *Cache) newKind(kind schema.GroupVersionKind) *Kind {
 	return &Kind{
-		kind: kind, codec: encoding.NewCodec(c.encoding), now: c.options.Now, onState: c.states.notify, maxObjectBytes: c.options.MaxObjectBytes, budget: c.budget,
+		kind: kind, codec: newCodec(c.coders), now: c.options.Now, onState: c.states.notify, maxObjectBytes: c.options.MaxObjectBytes, budget: c.budget,
 		removed: make(chan struct{}), sources: map[string]*sourceObjects{},
 		log: eventLog{maxEvents: c.options.LogEvents, maxBytes: c.options.LogBytes},
 	}

@@ -12,7 +12,6 @@ import (
 	"karmada.io/karmada/internal/servers/search/feed"
 	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
 	"karmada.io/karmada/internal/servers/search/opensearch"
-	"karmada.io/karmada/internal/servers/search/opensearch/opensearchtest"
 )
 
 const (
@@ -46,7 +45,7 @@ func benchPod(cluster, i int) *unstructured.Unstructured {
 	return pod
 }
 
-func benchSelection(node *opensearchtest.Node) map[string]opensearch.Backend {
+func benchSelection(node *fakeNode) map[string]opensearch.Backend {
 	selected := map[string]opensearch.Backend{}
 	for c := range benchClusters {
 		selected[fmt.Sprintf("member-%d", c)] = backend(node)
@@ -105,13 +104,13 @@ func awaitStored(b *testing.B, s *setup) {
 // or hangs, and 1000 of 100 000 Pods change in each second.
 func BenchmarkMemoryWhileDown(b *testing.B) {
 	cache := newBenchCache(b)
-	cases := map[string]func(*opensearchtest.Server, *opensearchtest.Node){
-		"refused": func(_ *opensearchtest.Server, node *opensearchtest.Node) { node.Stop() },
-		"hangs": func(server *opensearchtest.Server, _ *opensearchtest.Node) {
-			server.SetFaults(opensearchtest.Faults{Hang: true})
+	cases := map[string]func(*fakeServer, *fakeNode){
+		"refused": func(_ *fakeServer, node *fakeNode) { node.Stop() },
+		"hangs": func(server *fakeServer, _ *fakeNode) {
+			server.SetFaults(fakeFaults{Hang: true})
 		},
-		"full": func(server *opensearchtest.Server, _ *opensearchtest.Node) {
-			server.SetFaults(opensearchtest.Faults{Full: true})
+		"full": func(server *fakeServer, _ *fakeNode) {
+			server.SetFaults(fakeFaults{Full: true})
 		},
 	}
 	for name, breakServer := range cases {

@@ -11,13 +11,12 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/servers/search/opensearch"
-	"karmada.io/karmada/internal/servers/search/opensearch/opensearchtest"
 )
 
 func TestManagerSelect(t *testing.T) {
 	s := newSetup(t)
 	s.put(5)
-	other := opensearchtest.New(t)
+	other := newFakeServer(t)
 	node := s.server.AddNode(nil)
 	a, b := backend(node), backend(other.AddNode(nil))
 	if diff := cmp.Diff(a, opensearch.NewBackend(&searchv1alpha1.OpenSearchConfig{
@@ -85,8 +84,8 @@ func TestBackendDelaysNoOther(t *testing.T) {
 	s := newSetup(t)
 	s.limits.RequestTimeout = time.Minute
 	s.put(20)
-	hanging := opensearchtest.New(t)
-	hanging.SetFaults(opensearchtest.Faults{Hang: true})
+	hanging := newFakeServer(t)
+	hanging.SetFaults(fakeFaults{Hang: true})
 	node := hanging.AddNode(nil)
 	stop := s.run(map[string]opensearch.Backend{"east": backend(s.server.AddNode(nil)), "west": backend(node)})
 	s.awaitEqual(s.server, "east")
@@ -126,25 +125,25 @@ func TestStoredEqualsCacheAfterFaults(t *testing.T) {
 					stop()
 					stop = s.run(all(backend(node)))
 				case 4:
-					s.server.SetFaults(opensearchtest.Faults{})
+					s.server.SetFaults(fakeFaults{})
 					if step%2 == 0 {
 						s.awaitEqual(s.server, "east", "west")
 					}
 				}
 			}
-			s.server.SetFaults(opensearchtest.Faults{})
+			s.server.SetFaults(fakeFaults{})
 			s.awaitEqual(s.server, "east", "west")
 			s.awaitHealthy("west")
 		})
 	}
 }
 
-func randomFaults(random *rand.Rand) opensearchtest.Faults {
-	faults := []opensearchtest.Faults{
+func randomFaults(random *rand.Rand) fakeFaults {
+	faults := []fakeFaults{
 		{Overloaded: random.IntN(10)}, {Full: true}, {Status: 503}, {Status: 429}, {MaxBody: 600}, {LoseHits: 2},
-		{Item: func(id string) *opensearchtest.ItemError {
+		{Item: func(id string) *fakeItemError {
 			if len(id)%2 == 0 {
-				return &opensearchtest.ItemError{Status: 503, Type: "unavailable_shards_exception", Reason: "injected"}
+				return &fakeItemError{Status: 503, Type: "unavailable_shards_exception", Reason: "injected"}
 			}
 			return nil
 		}},

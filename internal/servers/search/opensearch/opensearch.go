@@ -22,7 +22,7 @@
 // Users should select only one version of a kind: kinds of the same name share an index and IDs, so the last
 // written version is stored.
 //
-// The tests of this package use a strict server (opensearchtest) instead of a real OpenSearch.
+// The tests of this package use a strict fake server instead of a real OpenSearch.
 package opensearch
 
 import (

@@ -13,7 +13,6 @@ import (
 
 	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
 	"karmada.io/karmada/internal/servers/search/opensearch"
-	"karmada.io/karmada/internal/servers/search/opensearch/opensearchtest"
 )
 
 func TestDocuments(t *testing.T) {
@@ -126,26 +125,26 @@ func TestSinkFollowsCache(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	tests := map[string]struct {
-		faults opensearchtest.Faults
+		faults fakeFaults
 		// wantState is a part of the error in the state. It is empty if the fault is overcome.
 		wantState string
 	}{
-		"a short overload is overcome":       {faults: opensearchtest.Faults{Overloaded: 4}},
-		"pages that are lost are read again": {faults: opensearchtest.Faults{LoseHits: 3}},
+		"a short overload is overcome":       {faults: fakeFaults{Overloaded: 4}},
+		"pages that are lost are read again": {faults: fakeFaults{LoseHits: 3}},
 		"a limit of the size of requests is overcome": {
-			faults: opensearchtest.Faults{MaxBody: 1000},
+			faults: fakeFaults{MaxBody: 1000},
 		},
 		"lasting overload is reported": {
-			faults: opensearchtest.Faults{Overloaded: 1 << 30}, wantState: "OpenSearch is overloaded",
+			faults: fakeFaults{Overloaded: 1 << 30}, wantState: "OpenSearch is overloaded",
 		},
 		"a full disk is reported with a remedy": {
-			faults: opensearchtest.Faults{Full: true}, wantState: "free disk space",
+			faults: fakeFaults{Full: true}, wantState: "free disk space",
 		},
-		"a server error is reported":       {faults: opensearchtest.Faults{Status: 500}, wantState: "injected by the test"},
-		"a proxy error is reported":        {faults: opensearchtest.Faults{Status: 502}, wantState: "status 502"},
-		"a missing permission is reported": {faults: opensearchtest.Faults{Status: 403}, wantState: "permissions to create, write and search the indexes"},
+		"a server error is reported":       {faults: fakeFaults{Status: 500}, wantState: "injected by the test"},
+		"a proxy error is reported":        {faults: fakeFaults{Status: 502}, wantState: "status 502"},
+		"a missing permission is reported": {faults: fakeFaults{Status: 403}, wantState: "permissions to create, write and search the indexes"},
 		"a hanging server is reported": {
-			faults: opensearchtest.Faults{Hang: true}, wantState: "deadline exceeded",
+			faults: fakeFaults{Hang: true}, wantState: "deadline exceeded",
 		},
 	}
 	for name, test := range tests {
@@ -160,7 +159,7 @@ func TestFaults(t *testing.T) {
 			s.run(all(backend(s.server.AddNode(nil))))
 			if test.wantState != "" {
 				s.awaitState("east", test.wantState)
-				s.server.SetFaults(opensearchtest.Faults{})
+				s.server.SetFaults(fakeFaults{})
 			}
 			s.awaitEqual(s.server, "east", "west")
 			s.awaitHealthy("east")
@@ -172,15 +171,15 @@ func TestItemsAreRetriedOrReported(t *testing.T) {
 	attempts := map[string]int{}
 	s := newSetup(t)
 	s.put(10)
-	s.server.SetFaults(opensearchtest.Faults{Item: func(id string) *opensearchtest.ItemError {
+	s.server.SetFaults(fakeFaults{Item: func(id string) *fakeItemError {
 		attempts[id]++ // the server calls this under its lock
 		switch {
 		case id == "east_east-Pod-default-pod-1":
-			return &opensearchtest.ItemError{Status: 400, Type: "mapper_parsing_exception", Reason: "failed to parse field"}
+			return &fakeItemError{Status: 400, Type: "mapper_parsing_exception", Reason: "failed to parse field"}
 		case id == "east_east-Pod-default-pod-2" && attempts[id] < 3:
-			return &opensearchtest.ItemError{Status: 429, Type: "opensearch_rejected_execution_exception", Reason: "queue full"}
+			return &fakeItemError{Status: 429, Type: "opensearch_rejected_execution_exception", Reason: "queue full"}
 		case id == "west_west-Pod-default-pod-3" && attempts[id] < 3:
-			return &opensearchtest.ItemError{Status: 503, Type: "unavailable_shards_exception", Reason: "primary shard is not active"}
+			return &fakeItemError{Status: 503, Type: "unavailable_shards_exception", Reason: "primary shard is not active"}
 		}
 		return nil
 	}})
@@ -198,7 +197,7 @@ func TestItemsAreRetriedOrReported(t *testing.T) {
 	if state.Rejected != 1 || state.RejectedExample != want || !strings.HasSuffix(state.Problem("east"), "rejects 1 objects, for example "+want) {
 		t.Errorf("rejected: %d, %q, %q", state.Rejected, state.RejectedExample, state.Problem("east"))
 	}
-	s.server.SetFaults(opensearchtest.Faults{})
+	s.server.SetFaults(fakeFaults{})
 	s.cache.Put("east", newObject(pods, "pod-1"))
 	s.awaitEqual(s.server, "east", "west")
 	eventually(t, func() error {
@@ -214,10 +213,10 @@ func TestItemsAreRetriedOrReported(t *testing.T) {
 }
 
 func TestLossOfData(t *testing.T) {
-	tests := map[string]func(*opensearchtest.Server, *opensearchtest.Node){
-		"all indexes are deleted":    func(server *opensearchtest.Server, _ *opensearchtest.Node) { server.LoseData() },
-		"another OpenSearch answers": func(server *opensearchtest.Server, _ *opensearchtest.Node) { server.Replace() },
-		"the server restarts without its data": func(server *opensearchtest.Server, node *opensearchtest.Node) {
+	tests := map[string]func(*fakeServer, *fakeNode){
+		"all indexes are deleted":    func(server *fakeServer, _ *fakeNode) { server.LoseData() },
+		"another OpenSearch answers": func(server *fakeServer, _ *fakeNode) { server.Replace() },
+		"the server restarts without its data": func(server *fakeServer, node *fakeNode) {
 			node.Stop()
 			server.LoseData()
 			node.Restart()
@@ -293,7 +292,7 @@ func (s *setup) awaitRejected(stored int, example string) {
 func TestAnObjectThatCannotBeStoredStopsNoOther(t *testing.T) {
 	tests := map[string]struct {
 		change  func(*unstructured.Unstructured)
-		faults  opensearchtest.Faults
+		faults  fakeFaults
 		example string
 	}{
 		"an object whose labels are no texts": {
@@ -307,7 +306,7 @@ func TestAnObjectThatCannotBeStoredStopsNoOther(t *testing.T) {
 		},
 		"an object for which the server rejects the whole request": {
 			change: func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "poison"}) },
-			faults: opensearchtest.Faults{Poison: "poison"}, example: "Malformed",
+			faults: fakeFaults{Poison: "poison"}, example: "Malformed",
 		},
 	}
 	for name, test := range tests {
@@ -330,9 +329,9 @@ func TestADocumentOfAnExistingInstallationStaysIfItsObjectIsRejected(t *testing.
 	s.server.CreateIndex("kubernetes-pod", `{"properties":{"spec":{"type":"object","enabled":false},"status":{"type":"object","enabled":false}}}`)
 	const legacy = "east-Pod-default-pod-1"
 	s.server.Put("kubernetes-pod", legacy, "", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"pod-1","annotations":{"resource.karmada.io/cached-from-cluster":"east"}},"spec":"{}","status":"{}"}`)
-	s.server.SetFaults(opensearchtest.Faults{Item: func(id string) *opensearchtest.ItemError {
+	s.server.SetFaults(fakeFaults{Item: func(id string) *fakeItemError {
 		if id == "east_"+legacy {
-			return &opensearchtest.ItemError{Status: 400, Type: "mapper_parsing_exception", Reason: "failed to parse field"}
+			return &fakeItemError{Status: 400, Type: "mapper_parsing_exception", Reason: "failed to parse field"}
 		}
 		return nil
 	}})
@@ -372,7 +371,7 @@ func TestFailover(t *testing.T) {
 	first, second := s.server.AddNode(nil), s.server.AddNode(nil)
 	s.run(all(backend(first, second)))
 	s.awaitEqual(s.server, "east", "west")
-	for i, node := range []*opensearchtest.Node{first, second, first} {
+	for i, node := range []*fakeNode{first, second, first} {
 		node.Stop()
 		s.cache.Put("east", newObject(pods, fmt.Sprintf("new-%d", i)))
 		s.awaitEqual(s.server, "east", "west")

@@ -19,7 +19,6 @@ import (
 	"karmada.io/karmada/internal/servers/search/feed"
 	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
 	"karmada.io/karmada/internal/servers/search/opensearch"
-	"karmada.io/karmada/internal/servers/search/opensearch/opensearchtest"
 )
 
 var (
@@ -58,14 +57,14 @@ func (s *secrets) get(_ context.Context, namespace, name string) (map[string][]b
 type setup struct {
 	t       testing.TB
 	cache   *objectcachetest.Cache
-	server  *opensearchtest.Server
+	server  *fakeServer
 	secrets *secrets
 	limits  opensearch.Limits
 	manager *opensearch.Manager
 }
 
 func newSetup(t testing.TB) *setup {
-	s := &setup{t: t, cache: objectcachetest.New(t, pods, configMaps), server: opensearchtest.New(t), secrets: &secrets{}}
+	s := &setup{t: t, cache: objectcachetest.New(t, pods, configMaps), server: newFakeServer(t), secrets: &secrets{}}
 	s.limits = opensearch.Limits{
 		RetryMin: time.Millisecond, CheckEvery: 20 * time.Millisecond, PageSize: 7,
 		Feed: feed.Limits{
@@ -99,7 +98,7 @@ func all(backend opensearch.Backend) map[string]opensearch.Backend {
 }
 
 // backend returns a back end with a Secret that does not exist unless the test sets it.
-func backend(nodes ...*opensearchtest.Node) opensearch.Backend {
+func backend(nodes ...*fakeNode) opensearch.Backend {
 	b := opensearch.Backend{SecretNamespace: "ns", SecretName: "os"}
 	for _, node := range nodes {
 		b.Addresses = append(b.Addresses, node.URL)
@@ -127,12 +126,12 @@ func eventually(t testing.TB, check func() error) {
 }
 
 // awaitEqual waits until a server has the objects of clusters and no others of this owner.
-func (s *setup) awaitEqual(server *opensearchtest.Server, clusters ...string) {
+func (s *setup) awaitEqual(server *fakeServer, clusters ...string) {
 	s.t.Helper()
 	eventually(s.t, func() error { return s.compare(server, clusters) })
 }
 
-func (s *setup) compare(server *opensearchtest.Server, clusters []string) error {
+func (s *setup) compare(server *fakeServer, clusters []string) error {
 	wanted := map[string]string{}
 	for _, kind := range s.cache.Kinds() {
 		for _, cluster := range clusters {
@@ -193,7 +192,7 @@ type storedDocument struct {
 	} `json:"metadata"`
 }
 
-func decodeDocument(t testing.TB, document opensearchtest.Document) (d storedDocument) {
+func decodeDocument(t testing.TB, document fakeDocument) (d storedDocument) {
 	t.Helper()
 	if err := json.Unmarshal(document.Source, &d); err != nil {
 		t.Fatal(err)

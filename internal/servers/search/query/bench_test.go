@@ -14,7 +14,6 @@ import (
 
 	"karmada.io/karmada/internal/servers/search/feed"
 	"karmada.io/karmada/internal/servers/search/index"
-	"karmada.io/karmada/internal/servers/search/index/indextest"
 	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
 )
 
@@ -34,7 +33,7 @@ func BenchmarkServe(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const pods = 100_000
 	for i := range pods {
-		cache.Put(fmt.Sprintf("member-%02d", i%20), indextest.Pod(random, i))
+		cache.Put(fmt.Sprintf("member-%02d", i%20), objectcachetest.BenchPod(random, i))
 	}
 	fullText, err := index.Open(index.Options{Directory: b.TempDir(), Cache: cache.Cache, Logger: logr.Discard()})
 	if err != nil {

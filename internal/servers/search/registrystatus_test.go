@@ -1,4 +1,4 @@
-package registry_test
+package search
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/servers/search/objectcache"
-	"karmada.io/karmada/internal/servers/search/registry"
 )
 
 // fixture is a registry in a control plane, and a report that the test sets.
@@ -32,7 +31,7 @@ type fixture struct {
 	evaluated chan struct{}
 	report    []objectcache.SourceReport
 	problems  map[string]string
-	writer    *registry.StatusWriter
+	writer    *registryStatusWriter
 }
 
 func (f *fixture) Report() []objectcache.SourceReport { return f.report }
@@ -59,7 +58,7 @@ func newFixture(t *testing.T) *fixture {
 
 // restart begins with a new process.
 func (f *fixture) restart() {
-	f.writer = registry.NewStatusWriter(registry.StatusOptions{
+	f.writer = newRegistryStatusWriter(registryStatusOptions{
 		Karmada: f.karmada, Cache: f, Problems: func(cluster string) string { return f.problems[cluster] }, Now: func() time.Time { return f.now },
 	})
 }

@@ -1,13 +1,4 @@
-// Package encoding compresses the JSON of many similar objects.
-//
-// One Codec serves the objects of one kind. It compresses with zstd and with a dictionary that it
-// builds from some of the first objects of the kind, because most fields of an object repeat in other
-// objects.
-//
-// Invariants:
-//   - Objects that were compressed before the dictionary existed remain readable.
-//   - A Codec never changes its dictionary.
-package encoding
+package objectcache
 
 import (
 	"fmt"
@@ -33,30 +24,16 @@ const (
 	decoders = 2
 )
 
-// Shared holds the encoder and the decoder of all objects that are compressed without a
-// dictionary. Kinds with few objects need no encoder of their own.
-type Shared struct {
-	pair coderPair
-}
-
-// NewShared returns the coders that the codecs of a cache share. maxObjectBytes limits the size of
-// one decompressed object.
-func NewShared(maxObjectBytes uint64) (*Shared, error) {
-	pair, err := newCoderPair(maxObjectBytes, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &Shared{pair: pair}, nil
-}
-
 // coderPair is an encoder with its decoder.
 type coderPair struct {
-	encoder        *zstd.Encoder
-	decoder        *zstd.Decoder
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+	// maxObjectBytes limits the size of one decompressed object.
 	maxObjectBytes uint64
 }
 
-func newCoderPair(maxObjectBytes uint64, dictionary []byte) (coderPair, error) {
+// newCoderPair returns coders that use the given dictionary. A nil dictionary means none.
+func newCoderPair(maxObjectBytes uint64, dictionary []byte) (*coderPair, error) {
 	encoderOptions := []zstd.EOption{
 		zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(windowBytes), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false),
@@ -70,18 +47,22 @@ func newCoderPair(maxObjectBytes uint64, dictionary []byte) (coderPair, error) {
 	}
 	encoder, err := zstd.NewWriter(nil, encoderOptions...)
 	if err != nil {
-		return coderPair{}, fmt.Errorf("creating the compressor of objects: %w", err)
+		return nil, fmt.Errorf("creating the compressor of objects: %w", err)
 	}
 	decoder, err := zstd.NewReader(nil, decoderOptions...)
 	if err != nil {
-		return coderPair{}, fmt.Errorf("creating the decompressor of objects: %w", err)
+		return nil, fmt.Errorf("creating the decompressor of objects: %w", err)
 	}
-	return coderPair{encoder: encoder, decoder: decoder, maxObjectBytes: maxObjectBytes}, nil
+	return &coderPair{encoder: encoder, decoder: decoder, maxObjectBytes: maxObjectBytes}, nil
 }
 
-// Codec compresses the objects of one kind. Its methods may be called in parallel.
-type Codec struct {
-	shared *Shared
+// codec compresses the objects of one kind with zstd. After the first objects, it uses a dictionary that
+// it builds from some of them, because most fields of an object repeat in other objects. Objects that were
+// compressed before the dictionary existed remain readable. Methods may be called in parallel.
+type codec struct {
+	// shared compresses without a dictionary. All kinds share it, so kinds with few objects need no
+	// encoder of their own.
+	shared *coderPair
 	// trained is nil until the dictionary exists.
 	trained atomic.Pointer[coderPair]
 
@@ -91,22 +72,22 @@ type Codec struct {
 	err     error
 }
 
-// NewCodec returns a codec without a dictionary.
-func NewCodec(shared *Shared) *Codec { return &Codec{shared: shared} }
+// newCodec returns a codec without a dictionary.
+func newCodec(shared *coderPair) *codec { return &codec{shared: shared} }
 
-// AppendCompressed appends the compressed form of an object to dst. Some of the first objects become
+// appendCompressed appends the compressed form of an object to dst. Some of the first objects become
 // the dictionary.
-func (c *Codec) AppendCompressed(dst, object []byte) []byte {
+func (c *codec) appendCompressed(dst, object []byte) []byte {
 	if pair := c.trained.Load(); pair != nil {
 		return pair.encoder.EncodeAll(object, dst)
 	}
 	c.addSample(object)
-	return c.shared.pair.encoder.EncodeAll(object, dst)
+	return c.shared.encoder.EncodeAll(object, dst)
 }
 
-// AppendDecompressed appends the object that AppendCompressed compressed to dst.
-func (c *Codec) AppendDecompressed(dst, compressed []byte) ([]byte, error) {
-	decoder := c.shared.pair.decoder
+// appendDecompressed appends the object that appendCompressed compressed to dst.
+func (c *codec) appendDecompressed(dst, compressed []byte) ([]byte, error) {
+	decoder := c.shared.decoder
 	if pair := c.trained.Load(); pair != nil {
 		decoder = pair.decoder
 	}
@@ -118,7 +99,7 @@ func (c *Codec) AppendDecompressed(dst, compressed []byte) ([]byte, error) {
 }
 
 // addSample collects an object for the dictionary, and builds the dictionary from enough objects.
-func (c *Codec) addSample(object []byte) {
+func (c *codec) addSample(object []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.trained.Load() != nil || c.err != nil {
@@ -132,16 +113,16 @@ func (c *Codec) addSample(object []byte) {
 	if len(c.samples) < sampleCount {
 		return
 	}
-	pair, err := newCoderPair(c.shared.pair.maxObjectBytes, dictionaryOf(c.samples))
+	pair, err := newCoderPair(c.shared.maxObjectBytes, newDictionary(c.samples))
 	c.samples, c.err = nil, err
 	if err == nil {
-		c.trained.Store(&pair)
+		c.trained.Store(pair)
 	}
 }
 
-// dictionaryOf joins samples. Later bytes of a dictionary are closer to the object, thus the
+// newDictionary joins samples. Later bytes of a dictionary are closer to the object, thus the
 // newest sample is last, and the oldest samples are left out if the dictionary becomes too large.
-func dictionaryOf(samples [][]byte) []byte {
+func newDictionary(samples [][]byte) []byte {
 	first, size := len(samples), 0
 	for first > 0 && size+len(samples[first-1]) <= dictionaryBytes {
 		first--

@@ -1,11 +1,4 @@
-// Package registry stores ResourceRegistries in etcd, and writes their status.
-//
-// Invariants:
-//   - A write to the main resource never changes the status. A write to the status never changes
-//     anything else.
-//   - The generation is incremented when the spec changes, and when a deletion starts that finalizers
-//     delay, as for all kinds.
-package registry
+package search
 
 import (
 	"fmt"
@@ -28,23 +21,25 @@ import (
 // capital letter is a contract with stored objects.
 const storagePrefix = searchv1alpha1.GroupName + "/resourceRegistries"
 
-// Storage serves resourceregistries and resourceregistries/status.
-type Storage struct {
-	// Registry is the main resource.
-	Registry *genericregistry.Store
-	// Status is the status subresource.
-	Status *extensionserver.StatusStorage
+// registryStorage serves resourceregistries and resourceregistries/status. A write to the main resource
+// never changes the status, and a write to the status never changes anything else. As for all kinds, the
+// generation is incremented when the spec changes, and when finalizers delay a deletion that begins.
+type registryStorage struct {
+	// registry is the main resource.
+	registry *genericregistry.Store
+	// status is the status subresource.
+	status *extensionserver.StatusStorage
 }
 
-// New opens the storage of ResourceRegistries. The scheme must contain the API group with its
+// newRegistryStorage opens the storage of ResourceRegistries. The scheme must contain the API group with its
 // version and with the internal version. rules validate the registries.
-func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules admission.Options) (*Storage, error) {
-	writes := newStrategy(scheme, rules)
+func newRegistryStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules admission.Options) (*registryStorage, error) {
+	writes := newRegistryStrategy(scheme, rules)
 	resource := searchv1alpha1.Resource(searchv1alpha1.ResourceRegistryResource)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &searchv1alpha1.ResourceRegistry{} },
 		NewListFunc:               func() runtime.Object { return &searchv1alpha1.ResourceRegistryList{} },
-		PredicateFunc:             selectionPredicate,
+		PredicateFunc:             selectRegistries,
 		DefaultQualifiedResource:  resource,
 		SingularQualifiedResource: searchv1alpha1.Resource("resourceregistry"),
 		CreateStrategy:            writes,
@@ -53,10 +48,10 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules admiss
 		ResetFieldsStrategy:       writes,
 		TableConvertor:            rest.NewDefaultTableConvertor(resource),
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: withStoragePrefix{options}, AttrFunc: attributes}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: withStoragePrefix{options}, AttrFunc: registryAttributes}); err != nil {
 		return nil, fmt.Errorf("opening the storage of resource registries: %w", err)
 	}
-	return &Storage{Registry: store, Status: extensionserver.NewStatusStorage(store, statusStrategy{writes})}, nil
+	return &registryStorage{registry: store, status: extensionserver.NewStatusStorage(store, registryStatusStrategy{writes})}, nil
 }
 
 // withStoragePrefix are storage options with the prefix of ResourceRegistries.
@@ -71,8 +66,8 @@ func (w withStoragePrefix) GetRESTOptions(resource schema.GroupResource, example
 	return options, err
 }
 
-// attributes returns the labels and fields that selectors match.
-func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
+// registryAttributes returns the labels and fields that selectors match.
+func registryAttributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	registry, ok := obj.(*searchv1alpha1.ResourceRegistry)
 	if !ok {
 		return nil, nil, fmt.Errorf("selecting resource registries: got a %T", obj)
@@ -80,6 +75,6 @@ func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	return registry.Labels, generic.ObjectMetaFieldsSet(&registry.ObjectMeta, false), nil
 }
 
-func selectionPredicate(label labels.Selector, field fields.Selector) apistorage.SelectionPredicate {
-	return apistorage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes}
+func selectRegistries(label labels.Selector, field fields.Selector) apistorage.SelectionPredicate {
+	return apistorage.SelectionPredicate{Label: label, Field: field, GetAttrs: registryAttributes}
 }

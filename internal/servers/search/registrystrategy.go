@@ -1,4 +1,4 @@
-package registry
+package search
 
 import (
 	"context"
@@ -17,45 +17,45 @@ import (
 	"karmada.io/karmada/internal/extensionserver"
 )
 
-// strategy validates and prepares creates and updates of the main resource.
-type strategy struct {
+// registryStrategy validates and prepares creates and updates of the main resource.
+type registryStrategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
 	rules admission.Options
 }
 
 var (
-	_ rest.RESTCreateStrategy  = strategy{}
-	_ rest.RESTUpdateStrategy  = strategy{}
-	_ rest.RESTDeleteStrategy  = strategy{}
-	_ rest.ResetFieldsStrategy = strategy{}
+	_ rest.RESTCreateStrategy  = registryStrategy{}
+	_ rest.RESTUpdateStrategy  = registryStrategy{}
+	_ rest.RESTDeleteStrategy  = registryStrategy{}
+	_ rest.ResetFieldsStrategy = registryStrategy{}
 )
 
-func newStrategy(typer runtime.ObjectTyper, rules admission.Options) strategy {
-	return strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, rules: rules}
+func newRegistryStrategy(typer runtime.ObjectTyper, rules admission.Options) registryStrategy {
+	return registryStrategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, rules: rules}
 }
 
 // NamespaceScoped returns false, because ResourceRegistries are cluster-scoped.
-func (strategy) NamespaceScoped() bool { return false }
+func (registryStrategy) NamespaceScoped() bool { return false }
 
 // AllowCreateOnUpdate returns false, so that a PUT to an unknown name returns an error.
-func (strategy) AllowCreateOnUpdate() bool { return false }
+func (registryStrategy) AllowCreateOnUpdate() bool { return false }
 
 // AllowUnconditionalUpdate returns true, so that an update without resourceVersion is allowed.
-func (strategy) AllowUnconditionalUpdate() bool { return true }
+func (registryStrategy) AllowUnconditionalUpdate() bool { return true }
 
 // Canonicalize does nothing, because every notation of a registry is stored as it is.
-func (strategy) Canonicalize(runtime.Object) {}
+func (registryStrategy) Canonicalize(runtime.Object) {}
 
 // PrepareForCreate clears the status, which only karmada-search writes.
-func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (registryStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	created := obj.(*searchv1alpha1.ResourceRegistry)
 	created.Status = searchv1alpha1.ResourceRegistryStatus{}
 	created.Generation = 1
 }
 
 // PrepareForUpdate keeps the status and increments the generation when the spec changes.
-func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (registryStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(*searchv1alpha1.ResourceRegistry), old.(*searchv1alpha1.ResourceRegistry)
 	updated.Status = stored.Status
 	updated.Generation = stored.Generation
@@ -65,57 +65,57 @@ func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 }
 
 // Validate rejects invalid registries.
-func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+func (s registryStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	errs, _ := s.rules.ValidateRegistry(obj.(*searchv1alpha1.ResourceRegistry))
 	return errs
 }
 
 // ValidateUpdate rejects invalid registries.
-func (s strategy) ValidateUpdate(ctx context.Context, obj, _ runtime.Object) field.ErrorList {
+func (s registryStrategy) ValidateUpdate(ctx context.Context, obj, _ runtime.Object) field.ErrorList {
 	return s.Validate(ctx, obj)
 }
 
 // WarningsOnCreate returns warnings about fields that have no effect, or more effects than users
 // expect.
-func (s strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+func (s registryStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	_, warnings := s.rules.ValidateRegistry(obj.(*searchv1alpha1.ResourceRegistry))
 	return warnings
 }
 
 // WarningsOnUpdate returns the warnings that the stored registry does not cause too.
-func (s strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+func (s registryStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	known := s.WarningsOnCreate(ctx, old)
 	return slices.DeleteFunc(s.WarningsOnCreate(ctx, obj), func(warning string) bool { return slices.Contains(known, warning) })
 }
 
 // GetResetFields tells server-side apply that the main resource does not write the status.
-func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+func (registryStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return extensionserver.ResetFields(searchv1alpha1.GroupVersion, "status")
 }
 
-// statusStrategy prepares updates of the status subresource. It accepts all changes.
-type statusStrategy struct {
-	strategy
+// registryStatusStrategy prepares updates of the status subresource. It accepts all changes.
+type registryStatusStrategy struct {
+	registryStrategy
 }
 
 // PrepareForUpdate keeps all fields except the status.
-func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (registryStatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(*searchv1alpha1.ResourceRegistry), old.(*searchv1alpha1.ResourceRegistry)
 	updated.Spec = stored.Spec
 	metav1.ResetObjectMetaForStatus(updated, stored)
 }
 
 // ValidateUpdate accepts all changes.
-func (statusStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
+func (registryStatusStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
 	return nil
 }
 
 // WarningsOnUpdate returns no warnings, because only karmada-search writes the status.
-func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+func (registryStatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
 // GetResetFields tells server-side apply that this subresource writes only the status.
-func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+func (registryStatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return extensionserver.ResetFields(searchv1alpha1.GroupVersion, "spec", "metadata")
 }

@@ -1,4 +1,4 @@
-package opensearchtest
+package opensearch_test
 
 import (
 	"bytes"
@@ -21,17 +21,17 @@ type action struct {
 	Routing string `json:"routing"`
 }
 
-func (s *Server) bulk(name string, query url.Values, body []byte) (int, any) {
+func (s *fakeServer) bulk(name string, query url.Values, body []byte) (int, any) {
 	switch {
 	case s.faults.Overloaded > 0:
 		s.faults.Overloaded--
-		return failure(http.StatusTooManyRequests, "opensearch_rejected_execution_exception", "rejected execution of coordinating operation")
+		return failureResponse(http.StatusTooManyRequests, "opensearch_rejected_execution_exception", "rejected execution of coordinating operation")
 	case s.faults.MaxBody > 0 && len(body) > s.faults.MaxBody:
 		return http.StatusRequestEntityTooLarge, "Request Entity Too Large"
 	case s.faults.Poison != "" && bytes.Contains(body, []byte(s.faults.Poison)):
-		return failure(http.StatusBadRequest, "illegal_argument_exception", "Malformed action/metadata line")
+		return failureResponse(http.StatusBadRequest, "illegal_argument_exception", "Malformed action/metadata line")
 	case !bytes.HasSuffix(body, []byte("\n")):
-		return failure(http.StatusBadRequest, "illegal_argument_exception", "The bulk request must be terminated by a newline [\\n]")
+		return failureResponse(http.StatusBadRequest, "illegal_argument_exception", "The bulk request must be terminated by a newline [\\n]")
 	case query.Get("filter_path") != "errors,items.*._id,items.*.status,items.*.error":
 		return s.violation("bulk request with filter_path %q", query.Get("filter_path"))
 	}
@@ -83,7 +83,7 @@ func parseAction(line []byte) (verb string, target action, err error) {
 }
 
 // write stores or deletes a document, and returns the result of the item.
-func (s *Server) write(name, verb string, target action, source []byte) (result map[string]any, isError bool) {
+func (s *fakeServer) write(name, verb string, target action, source []byte) (result map[string]any, isError bool) {
 	itemError := func(status int, kind, reason string) (map[string]any, bool) {
 		return map[string]any{"_id": target.ID, "status": status, "error": map[string]any{"type": kind, "reason": reason}}, true
 	}
@@ -119,13 +119,13 @@ func (s *Server) write(name, verb string, target action, source []byte) (result 
 	if old != nil && old.isVisible {
 		i.deleted[target.ID] = old
 	}
-	i.documents[target.ID] = &Document{Routing: target.Routing, Source: slices.Clone(source)}
+	i.documents[target.ID] = &fakeDocument{Routing: target.Routing, Source: slices.Clone(source)}
 	s.written++
 	return map[string]any{"_id": target.ID, "status": http.StatusCreated}, false
 }
 
-// storedDocument is the only accepted form of a document.
-type storedDocument struct {
+// searchDocument is the only accepted form of a document.
+type searchDocument struct {
 	APIVersion *string `json:"apiVersion"`
 	Kind       *string `json:"kind"`
 	Metadata   *struct {
@@ -145,7 +145,7 @@ type storedDocument struct {
 func checkDocument(index string, target action, source []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(source))
 	decoder.DisallowUnknownFields()
-	var d storedDocument
+	var d searchDocument
 	if err := decoder.Decode(&d); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package registry
+package search
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func newRegistry(kinds ...string) *searchv1alpha1.ResourceRegistry {
 
 func TestAWriteOfTheSpecKeepsTheStatus(t *testing.T) {
 	t.Parallel()
-	writes := newStrategy(runtime.NewScheme(), admission.Options{})
+	writes := newRegistryStrategy(runtime.NewScheme(), admission.Options{})
 	created := newRegistry("Pod")
 	writes.PrepareForCreate(t.Context(), created)
 	if created.Generation != 1 || len(created.Status.Conditions) > 0 {
@@ -41,7 +41,7 @@ func TestAWriteOfTheSpecKeepsTheStatus(t *testing.T) {
 
 func TestAWriteOfTheStatusKeepsTheSpec(t *testing.T) {
 	t.Parallel()
-	writes := statusStrategy{newStrategy(runtime.NewScheme(), admission.Options{})}
+	writes := registryStatusStrategy{newRegistryStrategy(runtime.NewScheme(), admission.Options{})}
 	stored, updated := newRegistry("Pod"), newRegistry("Node")
 	updated.Labels, updated.Status.Conditions[0].Type = map[string]string{"a": "b"}, "Changed"
 	writes.PrepareForUpdate(t.Context(), updated, stored)
@@ -54,7 +54,7 @@ func TestAWriteOfTheStatusKeepsTheSpec(t *testing.T) {
 
 func TestAnUpdateWarnsOnlyAboutItsOwnMistakes(t *testing.T) {
 	t.Parallel()
-	writes := newStrategy(runtime.NewScheme(), admission.Options{})
+	writes := newRegistryStrategy(runtime.NewScheme(), admission.Options{})
 	stored, updated := newRegistry("Event"), newRegistry("Event", "Secret")
 	if got := len(writes.WarningsOnCreate(t.Context(), stored)); got != 1 {
 		t.Fatalf("%d warnings on creation, want 1", got)

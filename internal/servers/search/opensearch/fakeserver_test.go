@@ -1,15 +1,4 @@
-// Package opensearchtest is a server for tests that behaves like OpenSearch for the requests of the
-// package opensearch.
-//
-// It is no real OpenSearch. It was written from the public documentation of the HTTP API, because no
-// OpenSearch was at hand. It checks each request strictly: method, path, parameters, content type,
-// the form of bulk bodies, the existence of indexes, settings and mappings, IDs, and authentication.
-// A request that it does not know fails the test. Written documents are found by a search only after
-// a refresh, as in OpenSearch.
-//
-// It can also fail: reject items, have too much load, hang, have a full disk, limit the size of
-// requests, lose its data, and restart.
-package opensearchtest
+package opensearch_test
 
 import (
 	"crypto/rand"
@@ -22,8 +11,8 @@ import (
 	"sync"
 )
 
-// Document is a stored document.
-type Document struct {
+// fakeDocument is a stored document.
+type fakeDocument struct {
 	Routing string
 	// Source is the JSON of the document.
 	Source json.RawMessage
@@ -31,17 +20,17 @@ type Document struct {
 	isVisible bool
 }
 
-// ItemError is the error of one item of a bulk request.
-type ItemError struct {
+// fakeItemError is the error of one item of a bulk request.
+type fakeItemError struct {
 	Status int
 	Type   string
 	Reason string
 }
 
-// Faults are the ways in which the server fails. The zero value means that it does not fail.
-type Faults struct {
+// fakeFaults are the ways in which the server fails. The zero value means that it does not fail.
+type fakeFaults struct {
 	// Item returns the error of a bulk item, or nil.
-	Item func(id string) *ItemError
+	Item func(id string) *fakeItemError
 	// Status, if not 0, is the status of all responses except that of the info endpoint.
 	Status int
 	// Poison, if not empty, is a text for which the server answers a bulk request with the status 400.
@@ -65,14 +54,18 @@ type T interface {
 	Cleanup(function func())
 }
 
-// Server is one OpenSearch cluster with one or more nodes.
-type Server struct {
+// fakeServer is a fake OpenSearch cluster with one or more nodes. It was written from the public
+// documentation of the HTTP API. It validates each request strictly: method, path, parameters, content
+// type, the form of bulk bodies, the existence of indexes, settings and mappings, IDs, and
+// authentication. An unknown request fails the test. As in OpenSearch, a search finds written documents
+// only after a refresh.
+type fakeServer struct {
 	t T
 	// Username and Password are required in each request if Username is not empty.
 	username, password string
 
 	mu       sync.Mutex
-	faults   Faults
+	faults   fakeFaults
 	uuid     string
 	nextUUID int
 	indexes  map[string]*index
@@ -88,28 +81,28 @@ type index struct {
 	// settings and mappings are as in the request that created the index.
 	settings  map[string]any
 	mappings  map[string]any
-	documents map[string]*Document
+	documents map[string]*fakeDocument
 	// deleted are the deleted documents that a search still finds.
-	deleted map[string]*Document
+	deleted map[string]*fakeDocument
 }
 
-// New returns a server without indexes. AddNode makes it reachable.
-func New(t T) *Server {
-	return &Server{
+// newFakeServer returns a server without indexes. AddNode makes it reachable.
+func newFakeServer(t T) *fakeServer {
+	return &fakeServer{
 		t: t, uuid: "cluster-" + rand.Text(),
 		indexes: map[string]*index{}, aliases: map[string]string{}, scrolls: map[string]*scroll{}, requests: map[string]int{},
 	}
 }
 
 // RequireUser makes the server reject requests without the user and password.
-func (s *Server) RequireUser(username, password string) {
+func (s *fakeServer) RequireUser(username, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.username, s.password = username, password
 }
 
 // Rename moves an index to another name, and makes its former name an alias.
-func (s *Server) Rename(name, renamed string) {
+func (s *fakeServer) Rename(name, renamed string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.indexes[renamed] = s.indexes[name]
@@ -118,30 +111,30 @@ func (s *Server) Rename(name, renamed string) {
 }
 
 // resolve returns the name of the index behind an alias.
-func (s *Server) resolve(name string) string {
+func (s *fakeServer) resolve(name string) string {
 	if renamed := s.aliases[name]; renamed != "" {
 		return renamed
 	}
 	return name
 }
 
-// Node is one address of a server.
-type Node struct {
+// fakeNode is one address of a server.
+type fakeNode struct {
 	URL     string
 	server  *httptest.Server
-	cluster *Server
+	cluster *fakeServer
 }
 
 // AddNode starts a node. configure, if not nil, can change it before it starts, for example its TLS
 // configuration: a node with one uses HTTPS.
-func (s *Server) AddNode(configure func(*httptest.Server)) *Node {
-	node := &Node{cluster: s}
+func (s *fakeServer) AddNode(configure func(*httptest.Server)) *fakeNode {
+	node := &fakeNode{cluster: s}
 	node.start("127.0.0.1:0", configure)
 	s.t.Cleanup(node.Stop)
 	return node
 }
 
-func (n *Node) start(address string, configure func(*httptest.Server)) {
+func (n *fakeNode) start(address string, configure func(*httptest.Server)) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		n.cluster.t.Fatalf("starting a node: %v", err)
@@ -159,33 +152,33 @@ func (n *Node) start(address string, configure func(*httptest.Server)) {
 }
 
 // Certificate returns the DER certificate of a node with TLS.
-func (n *Node) Certificate() []byte { return n.server.Certificate().Raw }
+func (n *fakeNode) Certificate() []byte { return n.server.Certificate().Raw }
 
 // Stop makes the node unreachable.
-func (n *Node) Stop() {
+func (n *fakeNode) Stop() {
 	n.server.CloseClientConnections()
 	n.server.Close()
 }
 
 // Restart makes a stopped node reachable under the same address, without TLS.
-func (n *Node) Restart() { n.start(n.server.Listener.Addr().String(), nil) }
+func (n *fakeNode) Restart() { n.start(n.server.Listener.Addr().String(), nil) }
 
 // SetFaults changes how the server fails.
-func (s *Server) SetFaults(faults Faults) {
+func (s *fakeServer) SetFaults(faults fakeFaults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = faults
 }
 
 // LoseData removes all indexes.
-func (s *Server) LoseData() {
+func (s *fakeServer) LoseData() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.indexes, s.scrolls = map[string]*index{}, map[string]*scroll{}
 }
 
 // Replace makes the server a new OpenSearch cluster without data.
-func (s *Server) Replace() {
+func (s *fakeServer) Replace() {
 	s.LoseData()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,14 +186,14 @@ func (s *Server) Replace() {
 }
 
 // Put stores a document as another program does. The index must exist.
-func (s *Server) Put(indexName, id, routing, source string) {
+func (s *fakeServer) Put(indexName, id, routing, source string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.indexes[indexName].documents[id] = &Document{Routing: routing, Source: json.RawMessage(source), isVisible: true}
+	s.indexes[indexName].documents[id] = &fakeDocument{Routing: routing, Source: json.RawMessage(source), isVisible: true}
 }
 
 // CreateIndex creates an index as another program does.
-func (s *Server) CreateIndex(name string, mappings string) {
+func (s *fakeServer) CreateIndex(name string, mappings string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var decoded map[string]any
@@ -210,19 +203,19 @@ func (s *Server) CreateIndex(name string, mappings string) {
 	s.addIndex(name, map[string]any{}, decoded)
 }
 
-func (s *Server) addIndex(name string, settings, mappings map[string]any) {
+func (s *fakeServer) addIndex(name string, settings, mappings map[string]any) {
 	s.nextUUID++
 	s.indexes[name] = &index{
 		uuid: fmt.Sprintf("index-%d", s.nextUUID), settings: settings, mappings: mappings,
-		documents: map[string]*Document{}, deleted: map[string]*Document{},
+		documents: map[string]*fakeDocument{}, deleted: map[string]*fakeDocument{},
 	}
 }
 
 // Documents returns the documents of an index by ID.
-func (s *Server) Documents(indexName string) map[string]Document {
+func (s *fakeServer) Documents(indexName string) map[string]fakeDocument {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	documents := map[string]Document{}
+	documents := map[string]fakeDocument{}
 	if i := s.indexes[indexName]; i != nil {
 		for id, document := range i.documents {
 			documents[id] = *document
@@ -232,7 +225,7 @@ func (s *Server) Documents(indexName string) map[string]Document {
 }
 
 // Definition returns the settings and the mappings of an index.
-func (s *Server) Definition(indexName string) (settings, mappings map[string]any) {
+func (s *fakeServer) Definition(indexName string) (settings, mappings map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.indexes[indexName]; i != nil {
@@ -242,28 +235,28 @@ func (s *Server) Definition(indexName string) (settings, mappings map[string]any
 }
 
 // Requests returns the number of requests of a kind, such as "POST _bulk".
-func (s *Server) Requests(kind string) int {
+func (s *fakeServer) Requests(kind string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[kind]
 }
 
 // Written returns the number of documents that were stored or deleted by bulk requests.
-func (s *Server) Written() int {
+func (s *fakeServer) Written() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.written
 }
 
 // OpenScrolls returns the number of scans that were not ended.
-func (s *Server) OpenScrolls() int {
+func (s *fakeServer) OpenScrolls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.scrolls)
 }
 
 // ServeHTTP answers a request of a node.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the client closed the connection
@@ -275,13 +268,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.mu.Unlock()
-	status, answer := s.answer(r, body)
+	status, answer := s.respond(r, body)
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-func (s *Server) answer(r *http.Request, body []byte) (int, any) {
+func (s *fakeServer) respond(r *http.Request, body []byte) (int, any) {
 	if username, password, _ := r.BasicAuth(); s.username != "" && (username != s.username || password != s.password) {
 		return http.StatusUnauthorized, "Unauthorized"
 	}
@@ -289,18 +282,18 @@ func (s *Server) answer(r *http.Request, body []byte) (int, any) {
 		return s.violation("the request has credentials although none are configured")
 	}
 	if s.faults.Status != 0 && r.URL.Path != "/" {
-		return failure(s.faults.Status, "injected_exception", "injected by the test")
+		return failureResponse(s.faults.Status, "injected_exception", "injected by the test")
 	}
 	return s.route(r, body)
 }
 
 // violation fails the test, and returns an error response.
-func (s *Server) violation(format string, args ...any) (int, any) {
-	s.t.Errorf("opensearchtest: "+format, args...)
-	return failure(http.StatusBadRequest, "illegal_argument_exception", fmt.Sprintf(format, args...))
+func (s *fakeServer) violation(format string, args ...any) (int, any) {
+	s.t.Errorf("fake OpenSearch: "+format, args...)
+	return failureResponse(http.StatusBadRequest, "illegal_argument_exception", fmt.Sprintf(format, args...))
 }
 
-func failure(status int, kind, reason string) (int, any) {
+func failureResponse(status int, kind, reason string) (int, any) {
 	cause := map[string]any{"type": kind, "reason": reason}
 	return status, map[string]any{
 		"error": map[string]any{"root_cause": []any{cause}, "type": kind, "reason": reason}, "status": status,
@@ -308,5 +301,5 @@ func failure(status int, kind, reason string) (int, any) {
 }
 
 func indexMissing(name string) (int, any) {
-	return failure(http.StatusNotFound, "index_not_found_exception", "no such index ["+name+"]")
+	return failureResponse(http.StatusNotFound, "index_not_found_exception", "no such index ["+name+"]")
 }

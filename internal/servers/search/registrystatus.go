@@ -1,4 +1,4 @@
-package registry
+package search
 
 import (
 	"context"
@@ -35,18 +35,18 @@ const (
 	checkPeriod = 10 * time.Second
 )
 
-// CacheReport reports what is cached. *objectcache.Cache implements it.
-type CacheReport interface {
+// cacheReporter reports what is cached. *objectcache.Cache implements it.
+type cacheReporter interface {
 	Report() []objectcache.SourceReport
 	StatesChanged() <-chan struct{}
 	Evaluated() <-chan struct{}
 }
 
-// StatusOptions configure a StatusWriter.
-type StatusOptions struct {
+// registryStatusOptions configure a registryStatusWriter.
+type registryStatusOptions struct {
 	// Karmada reads ResourceRegistries from a cache of the control plane, and writes their status.
 	Karmada client.Client
-	Cache   CacheReport
+	Cache   cacheReporter
 	// Problems returns what is wrong with a cluster's objects in its back end, or "". It is called for
 	// registries with a back end. Nil means that there are no back ends.
 	Problems func(cluster string) string
@@ -54,28 +54,28 @@ type StatusOptions struct {
 	Now func() time.Time
 }
 
-// StatusWriter writes what is cached into the status of ResourceRegistries. Only one replica may run it.
+// registryStatusWriter writes what is cached into the status of ResourceRegistries. Only one replica may run it.
 //
 // Invariants:
 //   - A changed state is written within seconds. Changed counts alone are written rarely.
 //   - A restart without changes writes nothing.
-type StatusWriter struct {
-	options StatusOptions
+type registryStatusWriter struct {
+	options registryStatusOptions
 	started time.Time
 	// written has the time when the counts of each registry were written or first observed.
 	written map[string]time.Time
 }
 
-// NewStatusWriter returns a StatusWriter.
-func NewStatusWriter(options StatusOptions) *StatusWriter {
+// newRegistryStatusWriter returns a registryStatusWriter.
+func newRegistryStatusWriter(options registryStatusOptions) *registryStatusWriter {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &StatusWriter{options: options, started: options.Now(), written: map[string]time.Time{}}
+	return &registryStatusWriter{options: options, started: options.Now(), written: map[string]time.Time{}}
 }
 
 // Run writes statuses until ctx ends.
-func (w *StatusWriter) Run(ctx context.Context) {
+func (w *registryStatusWriter) Run(ctx context.Context) {
 	select {
 	case <-w.options.Cache.Evaluated():
 	case <-ctx.Done():
@@ -86,12 +86,12 @@ func (w *StatusWriter) Run(ctx context.Context) {
 		if err := w.Reconcile(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Writing the status of ResourceRegistries; retrying")
 		}
-		wait(ctx, nil, debounceTime)
-		wait(ctx, changed, checkPeriod)
+		waitForChange(ctx, nil, debounceTime)
+		waitForChange(ctx, changed, checkPeriod)
 	}
 }
 
-func wait(ctx context.Context, changed <-chan struct{}, limit time.Duration) {
+func waitForChange(ctx context.Context, changed <-chan struct{}, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -102,7 +102,7 @@ func wait(ctx context.Context, changed <-chan struct{}, limit time.Duration) {
 }
 
 // Reconcile compares the status of all registries once, and writes those that differ.
-func (w *StatusWriter) Reconcile(ctx context.Context) error {
+func (w *registryStatusWriter) Reconcile(ctx context.Context) error {
 	stored := &searchv1alpha1.ResourceRegistryList{}
 	if err := w.options.Karmada.List(ctx, stored); err != nil {
 		return fmt.Errorf("listing ResourceRegistries: %w", err)
@@ -127,7 +127,7 @@ func (w *StatusWriter) Reconcile(ctx context.Context) error {
 }
 
 // write writes the status of a registry if it differs enough.
-func (w *StatusWriter) write(ctx context.Context, registry *searchv1alpha1.ResourceRegistry, sources []registries.Source) error {
+func (w *registryStatusWriter) write(ctx context.Context, registry *searchv1alpha1.ResourceRegistry, sources []registries.Source) error {
 	now := w.options.Now()
 	problems := w.backendProblems(registry, sources)
 	if now.Sub(w.started) < startPeriod {
@@ -176,7 +176,7 @@ func writePeriod(difference registries.Difference, entries int) time.Duration {
 }
 
 // backendProblems returns the problems of a registry's back end by cluster.
-func (w *StatusWriter) backendProblems(registry *searchv1alpha1.ResourceRegistry, sources []registries.Source) map[string]string {
+func (w *registryStatusWriter) backendProblems(registry *searchv1alpha1.ResourceRegistry, sources []registries.Source) map[string]string {
 	backend := registry.Spec.BackendStore
 	if w.options.Problems == nil || backend == nil || backend.OpenSearch == nil {
 		return nil

@@ -1,4 +1,4 @@
-package encoding
+package objectcache
 
 import (
 	"encoding/binary"
@@ -9,26 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Labels are the labels of an object. Equal labels share their memory. Labels implement
-// labels.Labels without an allocation. The zero value is invalid: use NewLabels.
-type Labels struct {
+// compactLabels are the labels of an object. Equal labels share their memory. Labels implement
+// labels.Labels without an allocation. The zero value is invalid: use newLabels.
+type compactLabels struct {
 	// text holds the keys and values in the order of the keys. Each key and each value follows
 	// its length.
 	text unique.Handle[string]
 }
 
-var _ labels.Labels = Labels{}
+var _ labels.Labels = compactLabels{}
 
-// NewLabels returns the labels of a map.
-func NewLabels(set map[string]string) Labels {
+// newLabels returns the labels of a map.
+func newLabels(set map[string]string) compactLabels {
 	if len(set) == 0 {
-		return Labels{text: unique.Make("")}
+		return compactLabels{text: unique.Make("")}
 	}
 	var text []byte
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		text = appendText(appendText(text, key), set[key])
 	}
-	return Labels{text: unique.Make(string(text))}
+	return compactLabels{text: unique.Make(string(text))}
 }
 
 func appendText(dst []byte, text string) []byte {
@@ -50,7 +50,7 @@ func cutText(text string) (first, rest string) {
 }
 
 // Lookup implements labels.Labels.
-func (l Labels) Lookup(label string) (value string, exists bool) {
+func (l compactLabels) Lookup(label string) (value string, exists bool) {
 	for rest := l.text.Value(); rest != ""; {
 		var key string
 		key, rest = cutText(rest)
@@ -63,22 +63,22 @@ func (l Labels) Lookup(label string) (value string, exists bool) {
 }
 
 // Has implements labels.Labels.
-func (l Labels) Has(label string) bool {
+func (l compactLabels) Has(label string) bool {
 	_, exists := l.Lookup(label)
 	return exists
 }
 
 // Get implements labels.Labels. It returns "" for a label that does not exist.
-func (l Labels) Get(label string) string {
+func (l compactLabels) Get(label string) string {
 	value, _ := l.Lookup(label)
 	return value
 }
 
 // Len returns the memory of the labels in bytes, if no other object shares them.
-func (l Labels) Len() int { return len(l.text.Value()) }
+func (l compactLabels) Len() int { return len(l.text.Value()) }
 
 // All calls yield for each key and value, in the order of the keys, until yield returns false.
-func (l Labels) All(yield func(key, value string) bool) {
+func (l compactLabels) All(yield func(key, value string) bool) {
 	for rest := l.text.Value(); rest != ""; {
 		var key, value string
 		key, rest = cutText(rest)

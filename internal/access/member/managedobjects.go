@@ -1,8 +1,4 @@
-// Package managedobjects lists the objects of a member that have the managed label.
-//
-// Invariants: the kinds of a result are only the kinds that were read completely. An object of any
-// other kind that is missing in the result is unknown, not deleted.
-package managedobjects
+package member
 
 import (
 	"context"
@@ -23,37 +19,38 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/watches"
 )
 
 const (
-	// pageSize is the number of objects in one response. maxParallelLists is the number of
+	// managedPageSize is the number of objects in one response. maxParallelManagedLists is the number of
 	// kinds of a member that are listed at once.
-	pageSize         = 500
-	maxParallelLists = 8
+	managedPageSize         = 500
+	maxParallelManagedLists = 8
 )
 
-// MemberObject contains the metadata and the kind of an object in a member.
-type MemberObject struct {
+// ManagedObject contains the metadata and the kind of an object in a member.
+type ManagedObject struct {
 	*unstructured.Unstructured
 	Resource schema.GroupVersionResource
 }
 
-// Listing is the result of a list of all managed objects of a member.
-type Listing struct {
-	Objects []MemberObject
+// ManagedObjects are the objects of a member that have the managed label. An object of a kind that is not in
+// Kinds is unknown, not deleted.
+type ManagedObjects struct {
+	Objects []ManagedObject
 	// Kinds are the kinds that were read completely.
 	Kinds sets.Set[schema.GroupKind]
 }
 
-// List returns the labeled objects of all kinds that can be listed and deleted, in any order. The
+// ListManaged returns the managed objects of all kinds that can be listed and deleted, in any order. The
 // error names the kinds that could not be read. The result contains the objects of the kinds that
 // could be read.
-func List(ctx context.Context, config *rest.Config) (Listing, error) {
+func ListManaged(ctx context.Context, config *rest.Config) (ManagedObjects, error) {
 	// Warnings are disabled, because otherwise each deprecated kind would log one.
 	config = rest.CopyConfig(config)
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
-	found := Listing{Kinds: sets.New[schema.GroupKind]()}
+	found := ManagedObjects{Kinds: sets.New[schema.GroupKind]()}
 	api, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return found, fmt.Errorf("making a client: %w", err)
@@ -69,10 +66,10 @@ func List(ctx context.Context, config *rest.Config) (Listing, error) {
 	failures := []error{failure}
 	var mu sync.Mutex
 	var reading errgroup.Group
-	reading.SetLimit(maxParallelLists)
+	reading.SetLimit(maxParallelManagedLists)
 	for kind, resource := range listableKinds(lists) {
 		reading.Go(func() error {
-			objects, err := listKind(ctx, member, kind, resource)
+			objects, err := listManagedKind(ctx, member, kind, resource)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -118,9 +115,9 @@ func listableKinds(lists []*metav1.APIResourceList) map[schema.GroupVersionKind]
 	return kinds
 }
 
-func listKind(ctx context.Context, member metadata.Interface, kind schema.GroupVersionKind, resource schema.GroupVersionResource) ([]MemberObject, error) {
-	var found []MemberObject
-	page := metav1.ListOptions{Limit: pageSize, LabelSelector: workv1alpha1.ManagedByKarmadaLabel + "=" + workv1alpha1.ManagedByKarmadaLabelValue}
+func listManagedKind(ctx context.Context, member metadata.Interface, kind schema.GroupVersionKind, resource schema.GroupVersionResource) ([]ManagedObject, error) {
+	var found []ManagedObject
+	page := metav1.ListOptions{Limit: managedPageSize, LabelSelector: watches.ManagedSelector}
 	for {
 		list, err := member.Resource(resource).List(ctx, page)
 		if err != nil {
@@ -133,7 +130,7 @@ func listKind(ctx context.Context, member metadata.Interface, kind schema.GroupV
 			}
 			object := &unstructured.Unstructured{Object: content}
 			object.SetGroupVersionKind(kind)
-			found = append(found, MemberObject{Unstructured: object, Resource: resource})
+			found = append(found, ManagedObject{Unstructured: object, Resource: resource})
 		}
 		if page.Continue = list.GetContinue(); page.Continue == "" {
 			return found, nil

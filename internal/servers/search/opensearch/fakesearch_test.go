@@ -1,4 +1,4 @@
-package opensearchtest
+package opensearch_test
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ type searchRequest struct {
 	Source         []string        `json:"_source"`
 }
 
-func (s *Server) search(name string, query url.Values, body []byte) (int, any) {
+func (s *fakeServer) search(name string, query url.Values, body []byte) (int, any) {
 	var request searchRequest
 	if err := decodeStrict(body, &request); err != nil {
 		return s.violation("search %s: %v", body, err)
@@ -79,7 +79,7 @@ func sortedIDs(i *index) []string {
 	return ids
 }
 
-func (s *Server) nextPage(id string) any {
+func (s *fakeServer) nextPage(id string) any {
 	open := s.scrolls[id]
 	count := min(open.size, len(open.hits))
 	hits := append([]any{}, open.hits[:count]...)
@@ -94,7 +94,7 @@ func (s *Server) nextPage(id string) any {
 	}
 }
 
-func (s *Server) scroll(_ string, _ url.Values, body []byte) (int, any) {
+func (s *fakeServer) scroll(_ string, _ url.Values, body []byte) (int, any) {
 	var request struct {
 		Scroll string `json:"scroll"`
 		ID     string `json:"scroll_id"`
@@ -103,12 +103,12 @@ func (s *Server) scroll(_ string, _ url.Values, body []byte) (int, any) {
 		return s.violation("scroll %s: %v", body, err)
 	}
 	if s.scrolls[request.ID] == nil {
-		return failure(http.StatusNotFound, "search_context_missing_exception", "No search context found for id ["+request.ID+"]")
+		return failureResponse(http.StatusNotFound, "search_context_missing_exception", "No search context found for id ["+request.ID+"]")
 	}
 	return http.StatusOK, s.nextPage(request.ID)
 }
 
-func (s *Server) clearScroll(_ string, _ url.Values, body []byte) (int, any) {
+func (s *fakeServer) clearScroll(_ string, _ url.Values, body []byte) (int, any) {
 	var request struct {
 		IDs []string `json:"scroll_id"`
 	}

@@ -1,4 +1,4 @@
-package opensearchtest
+package opensearch_test
 
 import (
 	"bytes"
@@ -91,7 +91,7 @@ func TestServerIsStrict(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{TB: t}
-			server := New(r)
+			server := newFakeServer(r)
 			node := server.AddNode(nil)
 			server.CreateIndex("kubernetes-pod", `{}`)
 			status, body := send(t, node, test.method, test.path, test.contentType, test.body)
@@ -106,7 +106,7 @@ func TestServerIsStrict(t *testing.T) {
 	}
 }
 
-func send(t *testing.T, node *Node, method, path, contentType, body string) (status int, answer string) {
+func send(t *testing.T, node *fakeNode, method, path, contentType, body string) (status int, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, node.URL+path, bytes.NewReader([]byte(body)))
 	if err != nil {
@@ -129,7 +129,7 @@ func send(t *testing.T, node *Node, method, path, contentType, body string) (sta
 
 // TestDocumentsAreFoundAfterRefresh requires that a search shows the state of the last refresh.
 func TestDocumentsAreFoundAfterRefresh(t *testing.T) {
-	server := New(t)
+	server := newFakeServer(t)
 	node := server.AddNode(nil)
 	server.CreateIndex("kubernetes-pod", `{}`)
 	search := func() string {

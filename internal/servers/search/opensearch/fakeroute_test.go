@@ -1,4 +1,4 @@
-package opensearchtest
+package opensearch_test
 
 import (
 	"encoding/json"
@@ -22,23 +22,23 @@ type operation struct {
 	contentType string
 	// parameters are the allowed query parameters.
 	parameters []string
-	serve      func(s *Server, target string, query url.Values, body []byte) (int, any)
+	serve      func(s *fakeServer, target string, query url.Values, body []byte) (int, any)
 }
 
 // operations are all kinds of requests by method and endpoint.
 var operations = map[string]operation{
-	"GET ":                  {serve: (*Server).info},
-	"PUT ":                  {contentType: jsonType, serve: (*Server).createIndex},
-	"GET _settings":         {parameters: []string{"flat_settings"}, serve: (*Server).getSettings},
-	"GET _mapping":          {serve: (*Server).getMapping},
-	"POST _refresh":         {serve: (*Server).refresh},
-	"POST _bulk":            {contentType: ndjsonType, parameters: []string{"filter_path"}, serve: (*Server).bulk},
-	"POST _search":          {contentType: jsonType, parameters: []string{"scroll"}, serve: (*Server).search},
-	"POST _search/scroll":   {contentType: jsonType, serve: (*Server).scroll},
-	"DELETE _search/scroll": {contentType: jsonType, serve: (*Server).clearScroll},
+	"GET ":                  {serve: (*fakeServer).info},
+	"PUT ":                  {contentType: jsonType, serve: (*fakeServer).createIndex},
+	"GET _settings":         {parameters: []string{"flat_settings"}, serve: (*fakeServer).getSettings},
+	"GET _mapping":          {serve: (*fakeServer).getMapping},
+	"POST _refresh":         {serve: (*fakeServer).refresh},
+	"POST _bulk":            {contentType: ndjsonType, parameters: []string{"filter_path"}, serve: (*fakeServer).bulk},
+	"POST _search":          {contentType: jsonType, parameters: []string{"scroll"}, serve: (*fakeServer).search},
+	"POST _search/scroll":   {contentType: jsonType, serve: (*fakeServer).scroll},
+	"DELETE _search/scroll": {contentType: jsonType, serve: (*fakeServer).clearScroll},
 }
 
-func (s *Server) route(r *http.Request, body []byte) (int, any) {
+func (s *fakeServer) route(r *http.Request, body []byte) (int, any) {
 	target, endpoint := splitPath(r.URL.Path)
 	kind := r.Method + " " + endpoint
 	s.requests[kind]++
@@ -72,7 +72,7 @@ func splitPath(path string) (target, endpoint string) {
 	return target, endpoint
 }
 
-func (s *Server) info(string, url.Values, []byte) (int, any) {
+func (s *fakeServer) info(string, url.Values, []byte) (int, any) {
 	return http.StatusOK, map[string]any{
 		"name": "node-1", "cluster_name": "test", "cluster_uuid": s.uuid, "tagline": "The OpenSearch Project: https://opensearch.org/",
 		"version": map[string]any{"distribution": "opensearch", "number": "2.19.0"},
@@ -89,12 +89,12 @@ const wantedDefinition = `{"settings":{"index":{"number_of_shards":1,"number_of_
 "resourceVersion":{"type":"text","fields":{"keyword":{"type":"keyword","ignore_above":256}}}}},
 "spec":{"type":"object","enabled":false},"status":{"type":"object","enabled":false}}}}`
 
-func (s *Server) createIndex(name string, _ url.Values, body []byte) (int, any) {
+func (s *fakeServer) createIndex(name string, _ url.Values, body []byte) (int, any) {
 	if name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, `\/*?"<>| ,#:`) || strings.ContainsAny(name[:1], "_-+") {
-		return failure(http.StatusBadRequest, "invalid_index_name_exception", "Invalid index name ["+name+"]")
+		return failureResponse(http.StatusBadRequest, "invalid_index_name_exception", "Invalid index name ["+name+"]")
 	}
 	if s.indexes[name] != nil {
-		return failure(http.StatusBadRequest, "resource_already_exists_exception", "index ["+name+"] already exists")
+		return failureResponse(http.StatusBadRequest, "resource_already_exists_exception", "index ["+name+"] already exists")
 	}
 	var got, want map[string]any
 	if err := json.Unmarshal(body, &got); err != nil {
@@ -111,7 +111,7 @@ func (s *Server) createIndex(name string, _ url.Values, body []byte) (int, any) 
 }
 
 // matching returns the indexes of a name or pattern.
-func (s *Server) matching(pattern string) map[string]*index {
+func (s *fakeServer) matching(pattern string) map[string]*index {
 	found := map[string]*index{}
 	prefix, isPattern := strings.CutSuffix(pattern, "*")
 	for name, i := range s.indexes {
@@ -122,7 +122,7 @@ func (s *Server) matching(pattern string) map[string]*index {
 	return found
 }
 
-func (s *Server) getSettings(pattern string, query url.Values, _ []byte) (int, any) {
+func (s *fakeServer) getSettings(pattern string, query url.Values, _ []byte) (int, any) {
 	if query.Get("flat_settings") != "true" {
 		return s.violation("settings are read without flat_settings")
 	}
@@ -139,7 +139,7 @@ func (s *Server) getSettings(pattern string, query url.Values, _ []byte) (int, a
 	return http.StatusOK, answer
 }
 
-func (s *Server) getMapping(pattern string, _ url.Values, _ []byte) (int, any) {
+func (s *fakeServer) getMapping(pattern string, _ url.Values, _ []byte) (int, any) {
 	answer := map[string]any{}
 	for name, i := range s.matching(pattern) {
 		answer[name] = map[string]any{"mappings": i.mappings}
@@ -147,7 +147,7 @@ func (s *Server) getMapping(pattern string, _ url.Values, _ []byte) (int, any) {
 	return http.StatusOK, answer
 }
 
-func (s *Server) refresh(name string, _ url.Values, _ []byte) (int, any) {
+func (s *fakeServer) refresh(name string, _ url.Values, _ []byte) (int, any) {
 	i := s.indexes[name]
 	if i == nil {
 		return indexMissing(name)
