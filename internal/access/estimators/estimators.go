@@ -1,5 +1,5 @@
-// Package estimators asks several estimators how many more replicas, or sets of components, fit
-// into clusters, and combines their estimates.
+// Package estimators asks several estimators how many more replicas, or sets of components, fit into
+// clusters, and combines their estimates. It also holds the connections to the accurate estimators.
 //
 // Invariants:
 //   - Estimators are asked concurrently. A slow estimator delays the result until its own deadline,

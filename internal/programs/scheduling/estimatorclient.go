@@ -12,7 +12,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/estimators/remote"
+	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
 )
@@ -29,7 +29,7 @@ type EstimatorClientOptions struct {
 	// Namespace, Prefix and Port identify the Service of the estimator of a cluster: PREFIX-CLUSTER.
 	Namespace, Prefix string
 	Port              int
-	TLS               remote.TLS
+	TLS               estimators.ClientTLS
 
 	flags *pflag.FlagSet
 }
@@ -107,13 +107,13 @@ func (o *EstimatorClientOptions) RequestTimeout() time.Duration {
 
 // RegisterEstimatorMetrics registers the metrics of a pool. AddPool does this, too. A program that may run
 // without a pool calls RegisterEstimatorMetrics, so that its list of metrics does not depend on its flags.
-func RegisterEstimatorMetrics() (*remote.Metrics, error) {
-	return remote.NewMetrics(ctrlmetrics.Registry)
+func RegisterEstimatorMetrics() (*estimators.PoolMetrics, error) {
+	return estimators.NewPoolMetrics(ctrlmetrics.Registry)
 }
 
 // AddPool returns a pool of connections to estimators, and adds its watches to the host. The pool
 // ends with the host. If skipPullMode is true, Estimate skips the clusters in pull mode.
-func (o *EstimatorClientOptions) AddPool(h *programs.Host, skipPullMode bool) (*remote.Pool, error) {
+func (o *EstimatorClientOptions) AddPool(h *programs.Host, skipPullMode bool) (*estimators.Pool, error) {
 	metrics, err := RegisterEstimatorMetrics()
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (o *EstimatorClientOptions) AddPool(h *programs.Host, skipPullMode bool) (*
 	if err != nil {
 		return nil, err
 	}
-	pool, err := remote.New(remote.Options{
+	pool, err := estimators.NewPool(estimators.PoolOptions{
 		Services: services, Namespace: o.Namespace, Prefix: o.Prefix, Port: o.Port, SkipPullMode: skipPullMode,
 		TLS: o.TLS, Timeout: o.RequestTimeout(), Metrics: metrics,
 	})
@@ -132,7 +132,7 @@ func (o *EstimatorClientOptions) AddPool(h *programs.Host, skipPullMode bool) (*
 	if err := h.Manager.Add(services); err != nil {
 		return nil, fmt.Errorf("adding the cache of the Services of estimators: %w", err)
 	}
-	if err := h.Manager.Add(&remote.Watcher{Pool: pool, Clusters: h.Manager.GetCache(), Services: services}); err != nil {
+	if err := h.Manager.Add(&estimators.PoolWatcher{Pool: pool, Clusters: h.Manager.GetCache(), Services: services}); err != nil {
 		return nil, fmt.Errorf("adding the watches of estimators: %w", err)
 	}
 	return pool, nil

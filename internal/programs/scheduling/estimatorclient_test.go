@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
-	"karmada.io/karmada/internal/access/estimators/remote"
+	"karmada.io/karmada/internal/access/estimators"
 )
 
 func parseEstimatorClient(t *testing.T, args ...string) EstimatorClientOptions {
@@ -59,7 +59,7 @@ func TestEstimatorFlags(t *testing.T) {
 		"--scheduler-estimator-timeout=5s", "--scheduler-estimator-service-namespace=n", "--scheduler-estimator-service-prefix=p", "--scheduler-estimator-port=1",
 		"--scheduler-estimator-ca-file=a", "--scheduler-estimator-cert-file=c", "--scheduler-estimator-key-file=k", "--insecure-skip-estimator-verify",
 	}
-	want := EstimatorClientOptions{Timeout: 5 * time.Second, Namespace: "n", Prefix: "p", Port: 1, TLS: remote.TLS{CAFile: "a", CertFile: "c", KeyFile: "k", SkipVerify: true}}
+	want := EstimatorClientOptions{Timeout: 5 * time.Second, Namespace: "n", Prefix: "p", Port: 1, TLS: estimators.ClientTLS{CAFile: "a", CertFile: "c", KeyFile: "k", SkipVerify: true}}
 	got := parseEstimatorClient(t, args...)
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(EstimatorClientOptions{})); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -1,4 +1,4 @@
-package remote
+package estimators
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
 	"karmada.io/karmada/internal/domain/capacity"
 )
@@ -123,18 +122,18 @@ type testPool struct {
 	timeout time.Duration
 }
 
-func newTestPool(t *testing.T, change func(*Options), services ...client.Object) *testPool {
+func newTestPool(t *testing.T, change func(*PoolOptions), services ...client.Object) *testPool {
 	t.Helper()
 	tested := &testPool{services: fake.NewClientBuilder().WithObjects(services...).Build(), registry: prometheus.NewRegistry(), timeout: timeout}
-	metrics, err := NewMetrics(tested.registry)
+	metrics, err := NewPoolMetrics(tested.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Services: tested.services, Namespace: "karmada-system", Prefix: "estimator", Port: 10352, Timeout: timeout, Metrics: metrics}
+	o := PoolOptions{Services: tested.services, Namespace: "karmada-system", Prefix: "estimator", Port: 10352, Timeout: timeout, Metrics: metrics}
 	if change != nil {
 		change(&o)
 	}
-	if tested.Pool, err = New(o); err != nil {
+	if tested.Pool, err = NewPool(o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(tested.Close)
@@ -148,7 +147,7 @@ func (p *testPool) limits(t *testing.T, demand capacity.Demand, names ...string)
 	for i, name := range names {
 		clusters[i] = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
-	limits := estimators.Ask(t.Context(), []estimators.Row{{Name: "remote", Timeout: p.timeout, Estimator: p}}, demand, clusters)
+	limits := Ask(t.Context(), []Row{{Name: "remote", Timeout: p.timeout, Estimator: p}}, demand, clusters)
 	texts := make([]string, len(limits))
 	for i := range limits {
 		texts[i] = limits[i].String()

@@ -1,4 +1,4 @@
-package remote
+package estimators
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// TLS configures the encryption of connections. The files are read at each handshake. Connections
+// ClientTLS configures the encryption of connections. The files are read at each handshake. Connections
 // are not encrypted if there is no CAFile and SkipVerify is false.
-type TLS struct {
+type ClientTLS struct {
 	// CAFile contains the authorities of the certificates of estimators.
 	CAFile string
 	// CertFile and KeyFile are the client certificate. Both or none are set.
@@ -22,11 +22,11 @@ type TLS struct {
 	SkipVerify bool
 }
 
-func (t TLS) isEnabled() bool { return t.CAFile != "" || t.SkipVerify }
+func (t ClientTLS) isEnabled() bool { return t.CAFile != "" || t.SkipVerify }
 
 // load reads the files and returns the configuration of a client. It returns nil if connections are
 // not encrypted.
-func (t TLS) load() (*tls.Config, error) {
+func (t ClientTLS) load() (*tls.Config, error) {
 	if !t.isEnabled() {
 		return nil, nil
 	}
@@ -92,12 +92,12 @@ func verifyServer(certificates []*x509.Certificate, roots *x509.CertPool, host, 
 // file watch. They record the error of the handshake.
 type tlsCredentials struct {
 	credentials.TransportCredentials
-	files      TLS
+	files      ClientTLS
 	serverName string
 	lastDial   *dialResult
 }
 
-func newTLSCredentials(files TLS, serverName string, lastDial *dialResult) credentials.TransportCredentials {
+func newTLSCredentials(files ClientTLS, serverName string, lastDial *dialResult) credentials.TransportCredentials {
 	return &tlsCredentials{TransportCredentials: credentials.NewTLS(nil), files: files, serverName: serverName, lastDial: lastDial}
 }
 

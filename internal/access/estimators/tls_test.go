@@ -1,4 +1,4 @@
-package remote
+package estimators
 
 import (
 	"crypto/tls"
@@ -56,8 +56,8 @@ func (i issued) secured(t *testing.T, name string) grpc.ServerOption {
 	}))
 }
 
-func (i issued) files() TLS {
-	return TLS{CAFile: i.dir.CertFile("ca"), CertFile: i.dir.CertFile("client"), KeyFile: i.dir.KeyFile("client")}
+func (i issued) files() ClientTLS {
+	return ClientTLS{CAFile: i.dir.CertFile("ca"), CertFile: i.dir.CertFile("client"), KeyFile: i.dir.KeyFile("client")}
 }
 
 func TestTLS(t *testing.T) {
@@ -65,27 +65,27 @@ func TestTLS(t *testing.T) {
 	ours, other := newIssued(t), newIssued(t)
 	tests := map[string]struct {
 		server string
-		files  func(*TLS)
+		files  func(*ClientTLS)
 		want   string
 	}{
-		"both certificates are right":                {"server", func(*TLS) {}, "4 (remote)"},
-		"the server has a foreign certificate":       {"server", func(f *TLS) { f.CAFile = other.dir.CertFile("ca") }, "certificate signed by unknown authority"},
-		"the server has the name of another host":    {"elsewhere", func(*TLS) {}, "certificate is valid for 127.0.0.2, not 127.0.0.1"},
-		"the server has the name of its Service":     {"named", func(*TLS) {}, "4 (remote)"},
-		"the server has the name of all Services":    {"wildcard", func(*TLS) {}, "4 (remote)"},
-		"the server has the name of another Service": {"other", func(*TLS) {}, "cannot validate certificate for 127.0.0.1"},
-		"a foreign server has the right name":        {"named", func(f *TLS) { f.CAFile = other.dir.CertFile("ca") }, "certificate signed by unknown authority"},
-		"a foreign certificate is accepted":          {"server", func(f *TLS) { f.CAFile, f.SkipVerify = "", true }, "4 (remote)"},
-		"the client has no certificate":              {"server", func(f *TLS) { f.CertFile, f.KeyFile = "", "" }, refused},
-		"the client has a foreign certificate":       {"server", func(f *TLS) { f.CertFile, f.KeyFile = other.dir.CertFile("client"), other.dir.KeyFile("client") }, refused},
-		"the client does not encrypt its connection": {"server", func(f *TLS) { *f = TLS{} }, refused},
+		"both certificates are right":                {"server", func(*ClientTLS) {}, "4 (remote)"},
+		"the server has a foreign certificate":       {"server", func(f *ClientTLS) { f.CAFile = other.dir.CertFile("ca") }, "certificate signed by unknown authority"},
+		"the server has the name of another host":    {"elsewhere", func(*ClientTLS) {}, "certificate is valid for 127.0.0.2, not 127.0.0.1"},
+		"the server has the name of its Service":     {"named", func(*ClientTLS) {}, "4 (remote)"},
+		"the server has the name of all Services":    {"wildcard", func(*ClientTLS) {}, "4 (remote)"},
+		"the server has the name of another Service": {"other", func(*ClientTLS) {}, "cannot validate certificate for 127.0.0.1"},
+		"a foreign server has the right name":        {"named", func(f *ClientTLS) { f.CAFile = other.dir.CertFile("ca") }, "certificate signed by unknown authority"},
+		"a foreign certificate is accepted":          {"server", func(f *ClientTLS) { f.CAFile, f.SkipVerify = "", true }, "4 (remote)"},
+		"the client has no certificate":              {"server", func(f *ClientTLS) { f.CertFile, f.KeyFile = "", "" }, refused},
+		"the client has a foreign certificate":       {"server", func(f *ClientTLS) { f.CertFile, f.KeyFile = other.dir.CertFile("client"), other.dir.KeyFile("client") }, refused},
+		"the client does not encrypt its connection": {"server", func(f *ClientTLS) { *f = ClientTLS{} }, refused},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			listener, files := listen(t), ours.files()
 			test.files(&files)
 			serve(t, listener, answering(4), ours.secured(t, test.server))
-			pool := newTestPool(t, func(o *Options) { o.TLS = files }, serviceFor("m1", listener.Addr().String()))
+			pool := newTestPool(t, func(o *PoolOptions) { o.TLS = files }, serviceFor("m1", listener.Addr().String()))
 			got := pool.limits(t, webDemand(), "m1")[0]
 			if !strings.Contains(got, test.want) {
 				t.Errorf("%s, want %q", got, test.want)
@@ -101,7 +101,7 @@ func TestRenewedCertificates(t *testing.T) {
 	address := listener.Addr().String()
 	running := serve(t, listener, answering(4), old.secured(t, "server"))
 	files := old.files()
-	pool := newTestPool(t, func(o *Options) { o.TLS = files }, serviceFor("m1", address))
+	pool := newTestPool(t, func(o *PoolOptions) { o.TLS = files }, serviceFor("m1", address))
 	if got := pool.limits(t, webDemand(), "m1")[0]; got != "4 (remote)" {
 		t.Fatalf("before: %s", got)
 	}
@@ -131,18 +131,18 @@ func TestRenewedCertificates(t *testing.T) {
 func TestUnusableFiles(t *testing.T) {
 	ours := newIssued(t)
 	tests := map[string]struct {
-		files TLS
+		files ClientTLS
 		want  string
 	}{
-		"no TLS":                 {TLS{}, ""},
-		"a missing authority":    {TLS{CAFile: "/none"}, "reading the authorities of estimators: open /none: no such file or directory"},
-		"no certificate in file": {TLS{CAFile: ours.dir.KeyFile("ca")}, ours.dir.KeyFile("ca") + " contains no PEM certificate: it must contain the authorities of the certificates of estimators"},
-		"a missing certificate":  {TLS{SkipVerify: true, CertFile: "/a", KeyFile: "/b"}, "loading the client certificate /a with key /b for estimators: open /a: no such file or directory"},
+		"no TLS":                 {ClientTLS{}, ""},
+		"a missing authority":    {ClientTLS{CAFile: "/none"}, "reading the authorities of estimators: open /none: no such file or directory"},
+		"no certificate in file": {ClientTLS{CAFile: ours.dir.KeyFile("ca")}, ours.dir.KeyFile("ca") + " contains no PEM certificate: it must contain the authorities of the certificates of estimators"},
+		"a missing certificate":  {ClientTLS{SkipVerify: true, CertFile: "/a", KeyFile: "/b"}, "loading the client certificate /a with key /b for estimators: open /a: no such file or directory"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if _, err := New(Options{TLS: test.files}); err != nil {
+			if _, err := NewPool(PoolOptions{TLS: test.files}); err != nil {
 				got = err.Error()
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -1,10 +1,9 @@
-package remote
+package estimators
 
 import (
 	"context"
 	"fmt"
 
-	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
 	"karmada.io/karmada/internal/domain/capacity"
 )
@@ -18,7 +17,7 @@ func newEstimate(demand capacity.Demand) (estimateFunc, error) {
 	if demand.CountsSets() {
 		return newSetsEstimate(demand)
 	}
-	shared, err := estimators.EncodeReplicas("", demand, nil)
+	shared, err := EncodeReplicas("", demand, nil)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the requirements of a replica: %w", err)
 	}
@@ -31,7 +30,7 @@ func newEstimate(demand capacity.Demand) (estimateFunc, error) {
 }
 
 func newSetsEstimate(demand capacity.Demand) (estimateFunc, error) {
-	shared, err := estimators.EncodeSets("", demand, nil)
+	shared, err := EncodeSets("", demand, nil)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the components: %w", err)
 	}
@@ -45,7 +44,7 @@ func newSetsEstimate(demand capacity.Demand) (estimateFunc, error) {
 
 // estimate sends a request to the estimator of a cluster, with the workloads that are assumed there.
 func (p *Pool) estimate(ctx context.Context, send estimateFunc, cluster string, assumed []capacity.AssumedWorkload) capacity.Estimate {
-	encoded, err := estimators.EncodeReplicas(cluster, capacity.Demand{}, assumed)
+	encoded, err := EncodeReplicas(cluster, capacity.Demand{}, assumed)
 	if err != nil {
 		return capacity.Estimate{Err: fmt.Errorf("encoding the assumed workloads: %w", err)}
 	}

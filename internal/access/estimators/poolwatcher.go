@@ -1,4 +1,4 @@
-package remote
+package estimators
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// Watcher closes the connections of a pool when their Clusters are deleted, or when the Services
+// PoolWatcher closes the connections of a pool when their Clusters are deleted, or when the Services
 // with their addresses change. It implements manager.Runnable and closes the pool at its end.
-type Watcher struct {
+type PoolWatcher struct {
 	Pool *Pool
 	// Clusters and Services are caches with the Clusters and with the Services of the namespace of
 	// the pool.
@@ -26,10 +26,10 @@ type Watcher struct {
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. A pool that receives no request has
 // no connections.
-func (*Watcher) NeedLeaderElection() bool { return false }
+func (*PoolWatcher) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (w *Watcher) Start(ctx context.Context) error {
+func (w *PoolWatcher) Start(ctx context.Context) error {
 	defer w.Pool.Close()
 	if err := w.register(ctx); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 }
 
 // register registers the handlers with the caches.
-func (w *Watcher) register(ctx context.Context) error {
+func (w *PoolWatcher) register(ctx context.Context) error {
 	onCluster := loop.Handlers[*clusterv1alpha1.Cluster]{Deleted: w.Pool.clusterDeleted}
 	onService := loop.Handlers[*corev1.Service]{
 		Added: func(added *corev1.Service, _ bool) { w.Pool.serviceChanged(added) }, Updated: w.Pool.serviceUpdated, Deleted: w.Pool.serviceChanged,

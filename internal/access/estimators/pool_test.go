@@ -1,4 +1,4 @@
-package remote
+package estimators
 
 import (
 	"context"
@@ -172,7 +172,7 @@ func TestPullModeIsSkipped(t *testing.T) {
 	listener := listen(t)
 	serve(t, listener, answering(4))
 	for skip, want := range map[bool]int32{true: capacity.Unknown, false: 4} {
-		pool := newTestPool(t, func(o *Options) { o.SkipPullMode = skip }, serviceFor("m1", listener.Addr().String()))
+		pool := newTestPool(t, func(o *PoolOptions) { o.SkipPullMode = skip }, serviceFor("m1", listener.Addr().String()))
 		pulled := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 		pool.Estimate(t.Context(), webDemand(), []*clusterv1alpha1.Cluster{pulled}, func(_ int, got capacity.Estimate) {
 			if got.Count != want || got.Err != nil {

@@ -1,19 +1,4 @@
-// Package remote asks accurate estimators how much more of a workload fits into their clusters,
-// and how many of its Pods cannot be scheduled there.
-//
-// An accurate estimator is a gRPC server for one cluster. A Pool has one connection for each
-// cluster.
-//
-// Invariants:
-//   - Connections are opened at the first request, and in parallel. A request waits for the first
-//     attempt to open a connection, at most until its own deadline.
-//   - A failing estimator delays only requests that are already waiting for it. After a failure the
-//     estimate of the cluster is the error, without a wait, until an attempt in the background
-//     receives an answer. There is at most one such attempt for each cluster, with an exponential backoff
-//     between attempts.
-//   - A cluster without an estimator has no estimate (capacity.Unknown), and no error.
-//   - The number of concurrent requests is bounded.
-package remote
+package estimators
 
 import (
 	"context"
@@ -29,13 +14,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/access/estimators/estimatorpb"
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// Options configure a Pool.
-type Options struct {
+// PoolOptions configure a Pool.
+type PoolOptions struct {
 	// Services reads the Services of the Karmada API server. It reads a cache, because it is called
 	// at each attempt to open a connection.
 	Services client.Reader
@@ -45,12 +29,12 @@ type Options struct {
 	Port              int
 	// SkipPullMode excludes clusters in pull mode from Estimate.
 	SkipPullMode bool
-	TLS          TLS
+	TLS          ClientTLS
 	// Timeout limits the time of UnschedulableReplicas for all clusters together. It must be
 	// positive.
 	Timeout time.Duration
 	// Metrics may be nil.
-	Metrics *Metrics
+	Metrics *PoolMetrics
 }
 
 // maxRequests limits the concurrent requests of a pool to all estimators together. A request
@@ -58,9 +42,9 @@ type Options struct {
 const maxRequests = 1024
 
 // Pool requests estimates from the accurate estimators of clusters. It implements
-// estimators.Estimator.
+// Estimator.
 type Pool struct {
-	options Options
+	options PoolOptions
 	// dialAddress opens a network connection to HOST:PORT.
 	dialAddress func(ctx context.Context, address string) (net.Conn, error)
 	// openTimeout is how long one address may take until it answers.
@@ -79,11 +63,11 @@ type Pool struct {
 	isClosed bool
 }
 
-var _ estimators.Estimator = (*Pool)(nil)
+var _ Estimator = (*Pool)(nil)
 
-// New returns a pool without connections. It returns an error if the TLS files cannot be used. The
+// NewPool returns a pool without connections. It returns an error if the TLS files cannot be used. The
 // caller calls Close or Start.
-func New(o Options) (*Pool, error) {
+func NewPool(o PoolOptions) (*Pool, error) {
 	if _, err := o.TLS.load(); err != nil {
 		return nil, err
 	}
@@ -110,8 +94,8 @@ func (p *Pool) Close() {
 	p.openings.Wait()
 }
 
-// Estimate implements estimators.Estimator. The caller sets the deadline of ctx.
-func (p *Pool) Estimate(ctx context.Context, demand capacity.Demand, clusters []*clusterv1alpha1.Cluster, report estimators.Report) {
+// Estimate implements Estimator. The caller sets the deadline of ctx.
+func (p *Pool) Estimate(ctx context.Context, demand capacity.Demand, clusters []*clusterv1alpha1.Cluster, report Report) {
 	send, err := newEstimate(demand)
 	ctx = withObject(ctx, demand.Workload)
 	p.forEach(ctx, len(clusters), func(i int) {
@@ -140,7 +124,7 @@ func (p *Pool) UnschedulableReplicas(ctx context.Context, workload workv1alpha2.
 	answers := make([]capacity.Estimate, len(clusters))
 	asked := p.forEach(ctx, len(clusters), func(i int) {
 		answers[i] = p.request(ctx, clusters[i], func(ctx context.Context, estimator estimatorpb.EstimatorClient) (int32, error) {
-			response, err := estimator.GetUnschedulableReplicas(ctx, estimators.EncodeUnschedulable(clusters[i], workload, threshold))
+			response, err := estimator.GetUnschedulableReplicas(ctx, EncodeUnschedulable(clusters[i], workload, threshold))
 			return response.GetUnschedulableReplicas(), err
 		})
 	})

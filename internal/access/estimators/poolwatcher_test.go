@@ -1,4 +1,4 @@
-package remote
+package estimators
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func TestWatcherClosesConnections(t *testing.T) {
 	address := listener.Addr().String()
 	pool := newTestPool(t, nil, serviceFor("m1", address), serviceFor("m2", address), serviceFor("m3", address))
 	informers := &informertest.FakeInformers{Scheme: scheme.Scheme}
-	watcher := &Watcher{Pool: pool.Pool, Clusters: informers, Services: informers}
+	watcher := &PoolWatcher{Pool: pool.Pool, Clusters: informers, Services: informers}
 	if err := watcher.register(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package remote
+package estimators
 
 import (
 	"errors"
@@ -8,16 +8,16 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// Metrics show which estimators fail. A nil *Metrics counts nothing.
-type Metrics struct {
+// PoolMetrics show which estimators fail. A nil *PoolMetrics counts nothing.
+type PoolMetrics struct {
 	requests *prometheus.CounterVec
 	failing  *prometheus.GaugeVec
 }
 
-// NewMetrics registers the metrics, or returns the metrics that another component in this process
+// NewPoolMetrics registers the metrics, or returns the metrics that another component in this process
 // has registered.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	m := &Metrics{
+func NewPoolMetrics(registry prometheus.Registerer) (*PoolMetrics, error) {
+	m := &PoolMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karmada_estimator_client_requests_total",
 			Help: "Number of requests to the estimator of a member, by their result (success or error).",
@@ -30,7 +30,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(loop.RegisterMetric(registry, &m.requests), loop.RegisterMetric(registry, &m.failing))
 }
 
-func (m *Metrics) countRequest(cluster string, err error) {
+func (m *PoolMetrics) countRequest(cluster string, err error) {
 	if m == nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (m *Metrics) countRequest(cluster string, err error) {
 	m.requests.WithLabelValues(cluster, result).Inc()
 }
 
-func (m *Metrics) setFailing(cluster string, isFailing bool) {
+func (m *PoolMetrics) setFailing(cluster string, isFailing bool) {
 	if m == nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (m *Metrics) setFailing(cluster string, isFailing bool) {
 }
 
 // forget removes the metrics of a cluster that is deleted or has no estimator.
-func (m *Metrics) forget(cluster string) {
+func (m *PoolMetrics) forget(cluster string) {
 	if m == nil {
 		return
 	}
