@@ -145,8 +145,8 @@ func karmadaKinds() map[schema.GroupVersionKind]meta.RESTScope {
 	}
 }
 
-// CheckArguments returns a usage error unless the arguments name one object: KIND/NAME or KIND NAME.
-func CheckArguments(_ *cobra.Command, args []string) error {
+// validateArguments returns a usage error unless the arguments name one object: KIND/NAME or KIND NAME.
+func validateArguments(_ *cobra.Command, args []string) error {
 	_, _, err := splitArguments(args)
 	return err
 }

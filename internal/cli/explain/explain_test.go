@@ -79,7 +79,7 @@ func TestCheckArguments(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := CheckArguments(nil, test.args)
+			err := validateArguments(nil, test.args)
 			var usage *command.UsageError
 			if (err == nil) != test.ok || err != nil && !errors.As(err, &usage) {
 				t.Errorf("got %v, want ok: %t", err, test.ok)

@@ -48,7 +48,7 @@ func (r *Reader) Read(ctx context.Context, now time.Time) diagnose.Facts {
 	reads.Go(func() { facts.Overrides = r.readOverrides(ctx) })
 	reads.Wait()
 	facts.UnservedKinds = r.unservedKinds(&facts)
-	facts.Interpretation = r.interpret(ctx, &facts)
+	facts.InterpretationErr = r.interpret(ctx, &facts)
 	return facts
 }
 

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/console"
+	"karmada.io/karmada/internal/domain/diagnose"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/simulation"
 )
@@ -218,11 +220,14 @@ func (o *simulateOptions) print(result simulation.Result, assumptions []string) 
 		Header:    []string{"KIND", "NAMESPACE", "NAME", "NOW", "THEN", "RESULT", "REASON"},
 		ColumnGap: 3, Object: simulationDocument{shown, assumptions},
 	}
-	isWide := o.format == console.Wide
+	limit := maxTargets
+	if o.format == console.Wide {
+		limit = math.MaxInt
+	}
 	for i := range shown.Objects {
 		of := &shown.Objects[i]
 		output.Rows = append(output.Rows, []string{
-			of.Kind, orDash(of.Namespace), of.Name, describeTargets(of.Before, isWide), describeTargets(of.After, isWide),
+			of.Kind, orDash(of.Namespace), of.Name, diagnose.DescribeTargets(of.Before, limit), diagnose.DescribeTargets(of.After, limit),
 			simulationLabels[of.Verdict], orDash(of.Message),
 		})
 		output.Names = append(output.Names, strings.ToLower(of.Kind)+"/"+of.Name)
@@ -253,26 +258,6 @@ func orDash(text string) string {
 		return "-"
 	}
 	return text
-}
-
-// describeTargets returns the clusters with their replicas, such as "east 4, west 2".
-func describeTargets(targets []simulation.Target, isWide bool) string {
-	if len(targets) == 0 {
-		return "none"
-	}
-	var texts []string
-	for i, target := range targets {
-		if !isWide && i == maxTargets {
-			texts = append(texts, fmt.Sprintf("%d more", len(targets)-maxTargets))
-			break
-		}
-		text := target.Cluster
-		if target.Replicas != nil {
-			text += fmt.Sprintf(" %d", *target.Replicas)
-		}
-		texts = append(texts, text)
-	}
-	return strings.Join(texts, ", ")
 }
 
 // summaryOf returns one line with the numbers of objects, and what changes in each cluster.

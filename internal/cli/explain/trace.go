@@ -59,7 +59,7 @@ func (o *traceOptions) check(cmd *cobra.Command, args []string) error {
 	if o.format == console.Name {
 		return command.NewUsageError("--output name is not supported: use json, yaml or wide")
 	}
-	return CheckArguments(cmd, args)
+	return validateArguments(cmd, args)
 }
 
 func (o *traceOptions) run(ctx context.Context, args []string) error {

@@ -3,16 +3,13 @@ package explain
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,7 +19,6 @@ import (
 	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/diagnose"
-	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -38,17 +34,18 @@ func NewTree(program *command.Program) *cobra.Command {
 		Use:   "tree (KIND/NAME | KIND NAME)",
 		Short: "Show the bindings, Works and member objects of an object",
 		Long: `Show one object with the objects that Karmada creates for it: its binding, the Work of
-each cluster, and the objects in the member, each with its state. The bindings of
-dependencies are below the binding of the object.
+each cluster, and the objects in the members. The bindings of dependencies are below the
+binding of the object.
 
-The state of an object in a member is the state that its Work reports.`,
+The state of each object is the reason that "trace" shows for it. No member is queried:
+the state of an object in a member is the state that its Work reports.`,
 		Example: program.Examples(`
 			# The objects of a Deployment
 			{{program}} tree deployment/web -n shop
 
 			# The same for a program
 			{{program}} tree deploy web -n shop -o yaml`),
-		Args: CheckArguments,
+		Args: validateArguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.AddFlags(cmd)
@@ -61,214 +58,122 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	root, err := readTree(ctx, reader)
+	facts := reader.Read(ctx, time.Now())
+	errs := []error{wrapError("reading the template", facts.Template.Err), wrapError("reading the binding", facts.Binding.Err), facts.Works.Err}
+	if facts.Template.Value == nil && facts.Binding.Value == nil && errors.Join(errs...) == nil {
+		return fmt.Errorf("%s %s does not exist in the control plane, and has no binding", facts.Kind.Kind, facts.Key)
+	}
+	root := newTemplateNode(&facts)
+	if bound := facts.Binding.Value; bound != nil {
+		attached := reader.ReadAttached(ctx, bound)
+		errs = append(errs, attached.Err)
+		for _, each := range attached.Value {
+			dependency := diagnose.Facts{Now: facts.Now, Clusters: facts.Clusters, Works: reader.ReadWorks(ctx, each)}
+			dependency.Binding.Value = each
+			resource := each.BindingSpec().Resource
+			dependency.Kind = schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
+			dependency.Key = types.NamespacedName{Namespace: resource.Namespace, Name: resource.Name}
+			root.Children[0].Children = append(root.Children[0].Children, newBindingNode(&dependency, diagnose.Trace(dependency)))
+			errs = append(errs, dependency.Works.Err)
+		}
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if root == nil {
-		return err
+	if facts.Template.Value != nil || facts.Binding.Value != nil {
+		errs = append(errs, o.print(root))
 	}
-	return errors.Join(o.print(root), err)
+	return errors.Join(errs...)
 }
 
-// readTree returns the tree of the template. The error names the objects that could not be read. The
-// tree is nil if there is neither a template nor a binding.
-func readTree(ctx context.Context, reader *Reader) (*treeNode, error) {
-	template, bound := reader.ReadTemplate(ctx), reader.ReadBinding(ctx)
-	errs := []error{wrap("reading the template", template.Err), wrap("reading the binding", bound.Err)}
-	if template.Value == nil && bound.Value == nil {
-		if err := errors.Join(errs...); err != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s %s does not exist in the control plane, and has no binding", reader.Template.Kind().Kind, reader.Template.Key)
-	}
-	root := newTemplateNode(reader.Template.Kind(), reader.Template.Key, template)
-	if bound.Value == nil {
-		return root, errors.Join(errs...)
-	}
-	below, err := readBindingNode(ctx, reader, bound.Value)
-	errs = append(errs, err)
-	attached := reader.ReadAttached(ctx, bound.Value)
-	errs = append(errs, attached.Err)
-	for _, dependency := range attached.Value {
-		child, err := readBindingNode(ctx, reader, dependency)
-		child.State = "attached, " + child.State
-		below.Children = append(below.Children, child)
-		errs = append(errs, err)
-	}
-	root.Children = []*treeNode{below}
-	return root, errors.Join(errs...)
-}
-
-// readBindingNode returns a binding with its Works.
-func readBindingNode(ctx context.Context, reader *Reader, bound binding.Object) (*treeNode, error) {
-	works := reader.ReadWorks(ctx, bound)
-	below := newBindingNode(bound)
-	below.Children = workNodes(bound, works.Value)
-	return below, works.Err
-}
-
-func workNodes(bound binding.Object, works []*workv1alpha1.Work) []*treeNode {
-	var nodes []*treeNode
-	for _, each := range works {
-		nodes = append(nodes, newWorkNode(bound, each))
-	}
-	sortNodes(nodes)
-	return nodes
-}
-
-func wrap(action string, err error) error {
+// wrapError adds the failed operation to err, which may be nil.
+func wrapError(operation string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", action, err)
+	return fmt.Errorf("%s: %w", operation, err)
 }
 
 // treeNode is an object with the objects below it.
 type treeNode struct {
 	// Cluster is the member that has the object. It is empty for objects of the control plane.
-	Cluster   string      `json:"cluster,omitempty"`
-	Kind      string      `json:"kind"`
-	Namespace string      `json:"namespace,omitempty"`
-	Name      string      `json:"name"`
-	State     string      `json:"state,omitempty"`
-	Children  []*treeNode `json:"children,omitempty"`
+	Cluster   string `json:"cluster,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// State is the reason of the link that describes the object, or its message for an object in a member.
+	State    string      `json:"state,omitempty"`
+	Children []*treeNode `json:"children,omitempty"`
 }
 
-// describe returns the kind, namespace and name, with the cluster in front for a member object.
-func (n *treeNode) describe() string {
-	text := n.Kind + " " + strings.TrimPrefix(n.Namespace+"/"+n.Name, "/")
-	if n.Cluster != "" {
-		text = n.Cluster + ": " + text
+// newTemplateNode returns the node of the template, with the node of its binding if there is one.
+func newTemplateNode(facts *diagnose.Facts) *treeNode {
+	diagnosis := diagnose.Trace(*facts)
+	root := &treeNode{
+		Kind: facts.Kind.Kind, Namespace: facts.Key.Namespace, Name: facts.Key.Name, State: diagnosis.Summary("", diagnose.StageTemplate).Reason,
 	}
-	return text
-}
-
-func sortNodes(nodes []*treeNode) {
-	slices.SortFunc(nodes, func(a, b *treeNode) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-}
-
-func newTemplateNode(kind schema.GroupVersionKind, key types.NamespacedName, template diagnose.Fact[*unstructured.Unstructured]) *treeNode {
-	root := &treeNode{Kind: kind.Kind, Namespace: key.Namespace, Name: key.Name, State: "exists"}
-	switch {
-	case template.Err != nil:
-		root.State = "unknown"
-	case template.Value == nil:
-		root.State = "does not exist"
-	case template.Value.GetDeletionTimestamp() != nil:
-		root.State = "is being deleted"
+	if facts.Binding.Value != nil {
+		root.Children = []*treeNode{newBindingNode(facts, diagnosis)}
 	}
 	return root
 }
 
-func newBindingNode(bound binding.Object) *treeNode {
-	kind := workv1alpha2.ResourceKindClusterResourceBinding
+// newBindingNode returns the node of a binding, with the nodes of its Works and their member objects.
+func newBindingNode(facts *diagnose.Facts, diagnosis diagnose.Diagnosis) *treeNode {
+	bound := facts.Binding.Value
+	node := &treeNode{
+		Kind: workv1alpha2.ResourceKindClusterResourceBinding, Namespace: bound.GetNamespace(), Name: bound.GetName(),
+		State: diagnosis.Summary("", diagnose.StageBinding, diagnose.StageSchedule).Reason,
+	}
 	if binding.IsNamespaced(bound) {
-		kind = workv1alpha2.ResourceKindResourceBinding
+		node.Kind = workv1alpha2.ResourceKindResourceBinding
 	}
-	types := []string{workv1alpha2.Scheduled, workv1alpha2.FullyApplied}
-	if bound.BindingSpec().Placement == nil {
-		types = types[1:] // the scheduler does not handle a binding without a placement
-	}
-	state := describeConditions(bound, bound.BindingStatus().Conditions, types...)
-	if placement.IsSchedulingSuspended(bound.BindingSpec()) {
-		state = diagnose.ReasonSchedulingSuspended + ", " + state
-	}
-	return &treeNode{Kind: kind, Namespace: bound.GetNamespace(), Name: bound.GetName(), State: state}
-}
-
-func newWorkNode(bound binding.Object, of *workv1alpha1.Work) *treeNode {
-	below := &treeNode{
-		Kind: workv1alpha1.ResourceKindWork, Namespace: of.Namespace, Name: of.Name,
-		State: describeConditions(of, of.Status.Conditions, workv1alpha1.WorkApplied),
-	}
-	cluster, _ := work.ClusterOf(of.Namespace)
-	if work.IsSuspended(of) || binding.IsDispatchSuspended(bound, cluster) {
-		below.State = diagnose.ReasonDispatchSuspended + ", " + below.State
-	}
-	for ordinal := range of.Spec.Workload.Manifests {
-		below.Children = append(below.Children, newMemberNode(cluster, of, ordinal))
-	}
-	return below
-}
-
-// newMemberNode returns the object of one manifest of a Work.
-func newMemberNode(cluster string, of *workv1alpha1.Work, ordinal int) *treeNode {
-	manifest, err := work.DecodeManifest(of.Spec.Workload.Manifests[ordinal])
-	if err != nil {
-		return &treeNode{Cluster: cluster, Kind: "manifest", Name: fmt.Sprint(ordinal), State: err.Error()}
-	}
-	object := &treeNode{Cluster: cluster, Kind: manifest.GetKind(), Namespace: manifest.GetNamespace(), Name: manifest.GetName(), State: "not reported"}
-	for i := range of.Status.ManifestStatuses {
-		if status := &of.Status.ManifestStatuses[i]; status.Identifier.Ordinal == ordinal {
-			object.State = cmp.Or(string(status.Health), "no health") + readyText(status.Status)
+	for _, each := range facts.Works.Value {
+		cluster, _ := work.ClusterOf(each.Namespace)
+		below := &treeNode{
+			Kind: workv1alpha1.ResourceKindWork, Namespace: each.Namespace, Name: each.Name, State: diagnosis.Summary(cluster, diagnose.StageWork).Reason,
 		}
-	}
-	return object
-}
-
-// describeConditions returns the conditions of an object with their status, such as "Applied", or
-// "not Applied (AppliedFailed)".
-func describeConditions(of metav1.Object, conditions []metav1.Condition, types ...string) string {
-	var texts []string
-	if of.GetDeletionTimestamp() != nil {
-		texts = append(texts, "is being deleted")
-	}
-	for _, kind := range types {
-		i := slices.IndexFunc(conditions, func(c metav1.Condition) bool { return c.Type == kind })
-		switch {
-		case i < 0:
-			texts = append(texts, kind+" not reported")
-		case conditions[i].Status == metav1.ConditionTrue:
-			texts = append(texts, kind)
-		default:
-			texts = append(texts, fmt.Sprintf("not %s (%s)", kind, conditions[i].Reason))
+		for ordinal := range each.Spec.Workload.Manifests {
+			object := &treeNode{Cluster: cluster, Kind: "manifest", Name: fmt.Sprint(ordinal)}
+			manifest, err := work.DecodeManifest(each.Spec.Workload.Manifests[ordinal])
+			if err != nil {
+				object.State = err.Error()
+			} else {
+				status := diagnosis.Summary(cluster, diagnose.StageStatus)
+				object.Kind, object.Namespace, object.Name = manifest.GetKind(), manifest.GetNamespace(), manifest.GetName()
+				object.State = cmp.Or(status.Message, status.Reason)
+			}
+			below.Children = append(below.Children, object)
 		}
+		node.Children = append(node.Children, below)
 	}
-	return strings.Join(texts, ", ")
-}
-
-// readyText returns the ready replicas in a reflected status, such as ", 2/4 ready". It returns an
-// empty text for a status without replicas.
-func readyText(status *runtime.RawExtension) string {
-	var read struct {
-		Replicas      *int32 `json:"replicas"`
-		ReadyReplicas int32  `json:"readyReplicas"`
-	}
-	if status == nil || json.Unmarshal(status.Raw, &read) != nil || read.Replicas == nil {
-		return ""
-	}
-	return fmt.Sprintf(", %d/%d ready", read.ReadyReplicas, *read.Replicas)
+	slices.SortFunc(node.Children, func(a, b *treeNode) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return node
 }
 
 // print prints the tree in the selected format.
 func (o *treeOptions) print(root *treeNode) error {
 	output := console.Output{Header: []string{"OBJECT", "STATE"}, ColumnGap: 3, Object: root}
-	addRows(&output, root, "", "")
+	root.addRows(&output, "", "")
 	return o.format.Print(o.Program.Out, output)
 }
 
-// addRows adds a node and the nodes below it. first is the text in front of the node, and rest the
-// text in front of the nodes below it.
-func addRows(output *console.Output, of *treeNode, first, rest string) {
-	output.Rows = append(output.Rows, []string{first + of.describe(), of.State})
-	output.Names = append(output.Names, of.outputName())
-	for i, child := range of.Children {
-		if i == len(of.Children)-1 {
-			addRows(output, child, rest+"└─ ", rest+"   ")
+// addRows adds the rows of the node and of the nodes below it. first is the text in front of the node, and
+// rest the text in front of the nodes below it.
+func (n *treeNode) addRows(output *console.Output, first, rest string) {
+	cluster := ""
+	if n.Cluster != "" {
+		cluster = n.Cluster + ": "
+	}
+	output.Rows = append(output.Rows, []string{first + cluster + n.Kind + " " + strings.TrimPrefix(n.Namespace+"/"+n.Name, "/"), n.State})
+	output.Names = append(output.Names, cluster+strings.ToLower(n.Kind)+"/"+n.Name)
+	for i, child := range n.Children {
+		if i == len(n.Children)-1 {
+			child.addRows(output, rest+"└─ ", rest+"   ")
 			continue
 		}
-		addRows(output, child, rest+"├─ ", rest+"│  ")
+		child.addRows(output, rest+"├─ ", rest+"│  ")
 	}
-}
-
-// outputName returns the kind in lower case with the name, and the cluster for a member object.
-func (n *treeNode) outputName() string {
-	name := strings.ToLower(n.Kind) + "/" + n.Name
-	if n.Cluster != "" {
-		name = n.Cluster + ": " + name
-	}
-	return name
 }

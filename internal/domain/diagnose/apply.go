@@ -11,18 +11,18 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// refusal is a class of errors with which a member rejects a manifest.
-type refusal struct {
+// rejection is a class of errors with which a member rejects a manifest.
+type rejection struct {
 	reason string
-	// pattern matches the message of the condition. Members return only a text.
+	// pattern matches the condition's message, which contains the error text of the member.
 	pattern *regexp.Regexp
-	// remedy is formatted with the name of the cluster.
+	// remedy is a format string for the name of the cluster.
 	remedy string
 }
 
-// refusals returns all classes. The first class that matches applies.
-func refusals() []refusal {
-	return []refusal{
+// rejections returns all classes. The first class that matches applies.
+func rejections() []rejection {
+	return []rejection{
 		{ReasonConflict, regexp.MustCompile(`already exists in the cluster`), "delete the object in cluster %s, or permit the takeover with conflictResolution: Overwrite in the policy"},
 		{ReasonNamespaceTerminates, regexp.MustCompile(`because it is being terminated|is being terminated`), "wait until the namespace is deleted in cluster %s; then Karmada creates it again"},
 		{ReasonNamespaceMissing, regexp.MustCompile(`namespaces "[^"]*" not found`), "create the namespace in the control plane, so that Karmada creates it in cluster %s"},
@@ -33,15 +33,15 @@ func refusals() []refusal {
 	}
 }
 
-// explainFailure describes why the member rejects the Work.
-func (c *clusterFacts) explainFailure(link Link, applied *metav1.Condition) Link {
+// explainRejection describes why the member rejects the Work.
+func (c *clusterFacts) explainRejection(link Link, applied *metav1.Condition) Link {
 	link.Reason, link.Message = applied.Reason, applied.Message
 	link.Remedy = "kubectl describe " + kubectlWork(c.work)
 	if applied.Reason == workv1alpha1.WorkMemberForbidsReason {
-		link.Remedy = fmt.Sprintf("grant the right that the message names to Karmada in cluster %s", c.name)
+		link.Remedy = fmt.Sprintf("grant Karmada the permission that the message names in cluster %s", c.name)
 		return link
 	}
-	for _, class := range refusals() {
+	for _, class := range rejections() {
 		if class.pattern.MatchString(applied.Message) {
 			link.Reason, link.Remedy = class.reason, fmt.Sprintf(class.remedy, c.name)
 			break
@@ -50,13 +50,13 @@ func (c *clusterFacts) explainFailure(link Link, applied *metav1.Condition) Link
 	return c.withNamespaceState(link)
 }
 
-// withNamespaceState replaces the reason if the member reports that the namespace is missing or is
-// being deleted.
+// withNamespaceState returns the link with another reason if the namespace is missing in the member or is being
+// deleted.
 func (c *clusterFacts) withNamespaceState(link Link) Link {
-	if !c.hasAnswers || !c.answers.HasNamespace || c.answers.Namespace.Err != nil || c.Key.Namespace == "" {
+	if !c.observed.HasNamespace || c.observed.Namespace.Err != nil || c.Key.Namespace == "" {
 		return link
 	}
-	namespace := c.answers.Namespace.Value
+	namespace := c.observed.Namespace.Value
 	switch {
 	case namespace == nil:
 		link.Reason = ReasonNamespaceMissing
@@ -67,7 +67,7 @@ func (c *clusterFacts) withNamespaceState(link Link) Link {
 	default:
 		return link
 	}
-	for _, class := range refusals() {
+	for _, class := range rejections() {
 		if class.reason == link.Reason {
 			link.Remedy = fmt.Sprintf(class.remedy, c.name)
 		}
@@ -75,7 +75,7 @@ func (c *clusterFacts) withNamespaceState(link Link) Link {
 	return link
 }
 
-// describeRemaining returns the conditions of a terminating namespace that say what remains.
+// describeRemaining returns the messages of a terminating namespace about its remaining content.
 func describeRemaining(namespace *corev1.Namespace) string {
 	var texts []string
 	for i := range namespace.Status.Conditions {

@@ -1,18 +1,16 @@
-// Package diagnose explains why a template is, or is not, in a cluster as its user wants.
+// Package diagnose explains whether a template is in its clusters as its user wants, and if not, why.
 //
-// Trace checks one chain: template, policy, binding, schedule, override, Work,
-// member, status. Each check
-// gives a link with a verdict, a reason, a message and a remedy. LeftOut explains for each cluster
-// why the scheduler does not use it. Every view that explains a template uses these functions, so
-// that all views give the same answer.
+// Trace walks the pipeline of propagation: template, policy, binding, schedule, override, Work, member,
+// status. In each stage it returns links, each with a verdict, a reason, a message and a remedy. The
+// commands trace and tree print these links.
 //
 // Invariants:
-//   - Every function is pure: the caller reads the facts and passes them in, with the error for each
-//     fact that could not be read.
+//   - All functions are pure: the caller reads the facts and passes them in, with an error in place of
+//     each fact that could not be read.
 //   - A fact that could not be read gives the verdict Unknown, never OK.
-//   - The decisions are those of the packages that the controllers use. This package only describes
-//     them.
-//   - Equal facts give equal diagnoses. Links are in the order of the chain, then sorted by cluster.
+//   - The functions that the controllers call make the decisions. This package only describes the
+//     decisions.
+//   - Equal facts give equal diagnoses. Links are in the order of the stages, then sorted by cluster.
 package diagnose
 
 import (
@@ -24,7 +22,7 @@ import (
 // Stage is a step on the way of a template to its clusters.
 type Stage string
 
-// Values of Stage, in the order of the chain.
+// Values of Stage, in the order of the pipeline.
 const (
 	StageTemplate Stage = "template"
 	StagePolicy   Stage = "policy"
@@ -36,9 +34,45 @@ const (
 	StageStatus   Stage = "status"
 )
 
-// Stages returns all stages in the order of the chain.
+// stage describes one stage of the pipeline.
+type stage struct {
+	name Stage
+	// isReached reports whether the earlier stages created the objects that this stage needs.
+	isReached func(*pipeline) bool
+	diagnose  func(*pipeline) []Link
+}
+
+// stages returns the pipeline in order. Each row names the component that acts in the stage and the
+// functions with which this component decides. Package simulation makes the decisions up to the schedule
+// for planned objects, with the same functions.
+func stages() []stage {
+	return []stage{
+		// detector: tenancy.PropagationRules
+		{StageTemplate, func(*pipeline) bool { return true }, (*pipeline).diagnoseTemplate},
+		// detector: policy.Decide, policy.CheckDependentOverrides, policy.DecideActivation
+		{StagePolicy, (*pipeline).hasTemplate, (*pipeline).diagnosePolicy},
+		// detector: binding.Find, policy.CheckBindingOwner, policy.UpdateBinding
+		{StageBinding, (*pipeline).hasTemplate, (*pipeline).diagnoseBinding},
+		// scheduler: placement.Decide, placement.Explain; taint manager: failover.EvictionDeadline
+		{StageSchedule, (*pipeline).ownsBinding, (*pipeline).diagnoseSchedule},
+		// binding controller: override.Specificity, override.TargetsCluster
+		{StageOverride, (*pipeline).hasTemplateAndBinding, (*pipeline).diagnoseOverrides},
+		// binding controller: work.RenderingOf; execution controller: the condition Applied
+		{StageWork, (*pipeline).ownsBinding, (*pipeline).diagnoseWorks},
+		// execution controller: work.MayWrite
+		{StageMember, (*pipeline).hasWorks, (*pipeline).diagnoseMembers},
+		// work status controller: work.Aggregate
+		{StageStatus, (*pipeline).hasWorks, (*pipeline).diagnoseStatuses},
+	}
+}
+
+// Stages returns the names of all stages in the order of the pipeline.
 func Stages() []Stage {
-	return []Stage{StageTemplate, StagePolicy, StageBinding, StageSchedule, StageOverride, StageWork, StageMember, StageStatus}
+	var names []Stage
+	for _, each := range stages() {
+		names = append(names, each.name)
+	}
+	return names
 }
 
 // Verdict is the result of a check.
@@ -48,10 +82,9 @@ type Verdict string
 const (
 	// OK means that the state is as the user wants.
 	OK Verdict = "ok"
-	// Failed means that the state is not as the user wants, and does not change by itself or needs
-	// attention.
+	// Failed means that the state is not as the user wants, and that it stays so or needs attention.
 	Failed Verdict = "failed"
-	// Pending means that the chain waits for a controller, a member or a decision of the user.
+	// Pending means that the stage waits for a controller, a member or a decision of the user.
 	Pending Verdict = "pending"
 	// Unknown means that a fact could not be read.
 	Unknown Verdict = "unknown"
@@ -60,21 +93,9 @@ const (
 	NotApplicable Verdict = "notApplicable"
 )
 
-// severity orders verdicts. The verdict of a diagnosis is the most severe verdict of its links.
+// severity returns a number that is higher for a more severe verdict.
 func (v Verdict) severity() int {
 	return slices.Index([]Verdict{NotApplicable, OK, Pending, Unknown, Failed}, v)
-}
-
-// Worst returns the most severe verdict: Failed, Unknown, Pending, OK, NotApplicable. Without
-// verdicts it returns NotApplicable.
-func Worst(verdicts ...Verdict) Verdict {
-	worst := NotApplicable
-	for _, verdict := range verdicts {
-		if verdict.severity() > worst.severity() {
-			worst = verdict
-		}
-	}
-	return worst
 }
 
 // Link is the result of one check.
@@ -86,21 +107,21 @@ type Link struct {
 	// Reason is one of the constants Reason…, or a reason of a condition or of a member.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Remedy is a command or a sentence that says what the user can do. It is empty if nothing
-	// needs to be done.
+	// Remedy is a command or a sentence that tells the user what to do. It is empty if nothing needs
+	// to be done.
 	Remedy string `json:"remedy,omitempty"`
 }
 
 // Target is a cluster that the scheduler chose.
 type Target struct {
 	Cluster string `json:"cluster"`
-	// Replicas is nil for a template without replicas.
+	// Replicas is nil if the template has no replicas.
 	Replicas *int32 `json:"replicas,omitempty"`
 }
 
 // Diagnosis is the result of Trace.
 type Diagnosis struct {
-	// Verdict is the most severe verdict of the links.
+	// Verdict is the most severe verdict of the links: Failed, Unknown, Pending, OK, NotApplicable.
 	Verdict Verdict `json:"verdict"`
 	Links   []Link  `json:"links"`
 	// Targets are the clusters in the binding, sorted by name.
@@ -109,37 +130,56 @@ type Diagnosis struct {
 	LeftOut []LeftOutCluster `json:"leftOut,omitempty"`
 }
 
-// Trace checks the whole chain for one template. After a link without which later stages cannot
-// exist, the diagnosis has no links for these stages.
+// Trace walks the pipeline for one template. A stage that earlier stages do not reach has no links.
 func Trace(facts Facts) Diagnosis {
-	diagnosis := Diagnosis{Links: []Link{checkTemplate(&facts)}}
-	bound := facts.Binding.Value
-	if facts.Template.Value != nil {
-		diagnosis.Links = append(diagnosis.Links, checkPolicy(&facts), checkBinding(&facts))
-	}
-	if facts.ownsBinding() {
-		diagnosis.Links = append(diagnosis.Links, checkSchedule(&facts))
-		if facts.Clusters.Err != nil {
-			diagnosis.Links = append(diagnosis.Links, unreadable(Link{Stage: StageSchedule}, "the clusters", facts.Clusters.Err))
-		}
-		diagnosis.Links = append(diagnosis.Links, checkTaints(&facts)...)
-		diagnosis.Links = append(diagnosis.Links, checkOverridePolicies(&facts)...)
-		diagnosis.Links = append(diagnosis.Links, checkClusters(&facts)...)
-		diagnosis.Targets = targetsOf(bound)
-		if !isAttachedOnly(bound) {
-			diagnosis.LeftOut = LeftOut(LeftOutInput{Binding: bound, Clusters: facts.Clusters.Value, Limits: facts.Limits, Now: facts.Now})
+	p := newPipeline(&facts)
+	diagnosis := Diagnosis{Verdict: NotApplicable}
+	for _, each := range stages() {
+		if each.isReached(p) {
+			diagnosis.Links = append(diagnosis.Links, each.diagnose(p)...)
 		}
 	}
-	verdicts := make([]Verdict, 0, len(diagnosis.Links))
 	for i := range diagnosis.Links {
-		verdicts = append(verdicts, diagnosis.Links[i].Verdict)
+		if verdict := diagnosis.Links[i].Verdict; verdict.severity() > diagnosis.Verdict.severity() {
+			diagnosis.Verdict = verdict
+		}
 	}
-	diagnosis.Verdict = Worst(verdicts...)
+	if p.ownsBinding() {
+		diagnosis.Targets, diagnosis.LeftOut = TargetsOf(p.Binding.Value), p.leftOut()
+	}
 	return diagnosis
 }
 
-// isAttachedOnly reports whether the scheduler does not handle the binding, because the binding only
-// follows the bindings of its dependents.
+// Summary returns the link that describes the state after the given stages: the most severe link, and of
+// equally severe links the last one. cluster is empty for links in the control plane. Without links,
+// Summary returns a link whose state is unknown.
+func (d Diagnosis) Summary(cluster string, stages ...Stage) Link {
+	summary := Link{Cluster: cluster, Verdict: NotApplicable, Reason: ReasonNotChecked}
+	for i := range d.Links {
+		link := &d.Links[i]
+		if link.Cluster == cluster && slices.Contains(stages, link.Stage) && link.Verdict.severity() >= summary.Verdict.severity() {
+			summary = *link
+		}
+	}
+	return summary
+}
+
+// pipeline is the pipeline of one template, with the facts of each cluster.
+type pipeline struct {
+	*Facts
+	// clusters are the clusters that should have the template or have a Work, sorted by name. They are
+	// nil without a binding.
+	clusters []*clusterFacts
+}
+
+func (p *pipeline) hasTemplate() bool { return p.Template.Value != nil }
+
+func (p *pipeline) hasTemplateAndBinding() bool { return p.hasTemplate() && p.ownsBinding() }
+
+func (p *pipeline) hasWorks() bool { return p.ownsBinding() && p.Works.Err == nil }
+
+// isAttachedOnly reports whether the binding gets its clusters only from the bindings of its dependents. The
+// scheduler ignores such a binding.
 func isAttachedOnly(bound binding.Object) bool {
 	return bound.BindingSpec().Placement == nil && len(bound.BindingSpec().RequiredBy) > 0
 }

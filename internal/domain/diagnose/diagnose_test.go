@@ -19,7 +19,6 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
@@ -51,7 +50,7 @@ func TestHealthyTemplate(t *testing.T) {
 	}
 }
 
-// brokenSetup is a set-up in which one link of the chain is not as wanted.
+// brokenSetup is a set-up in which one link is not as wanted.
 type brokenSetup struct {
 	edit    func(*Facts)
 	stage   Stage
@@ -65,12 +64,12 @@ type brokenSetup struct {
 func TestBrokenSetups(t *testing.T) {
 	for _, setups := range []map[string]brokenSetup{controlPlaneSetups(), scheduleSetups(), deliverySetups(), statusSetups()} {
 		for name, test := range setups {
-			t.Run(name, func(t *testing.T) { checkSetup(t, test) })
+			t.Run(name, func(t *testing.T) { verifySetup(t, test) })
 		}
 	}
 }
 
-func checkSetup(t *testing.T, test brokenSetup) {
+func verifySetup(t *testing.T, test brokenSetup) {
 	t.Helper()
 	facts := healthyFacts()
 	test.edit(&facts)
@@ -151,7 +150,7 @@ func controlPlaneSetups() map[string]brokenSetup {
 			StageBinding, "", Pending, ReasonNoBinding, "there is no binding yet", "kubectl describe deployment.apps web -n shop"},
 		"the replicas of a template without a binding cannot be interpreted": {func(f *Facts) {
 			f.Binding.Value, f.Works.Value = nil, nil
-			f.Interpretation = errors.New("customization web, InterpretReplica: line 3")
+			f.InterpretationErr = errors.New("customization web, InterpretReplica: line 3")
 		}, StageBinding, "", Failed, workv1alpha2.InterpreterFailedReason, "the replicas cannot be interpreted: customization web, InterpretReplica: line 3", "kubectl get resourceinterpretercustomizations"},
 		"the status cannot be aggregated": {func(f *Facts) {
 			f.binding().Status.Conditions = append(f.binding().Status.Conditions,
@@ -197,10 +196,6 @@ func scheduleSetups() map[string]brokenSetup {
 			StageSchedule, "", Failed, workv1alpha2.BindingReasonSchedulerError, "3 clusters wanted, 2 feasible", "spread constraints"},
 		"a quota of the control plane": {unscheduled(workv1alpha2.BindingReasonQuotaExceeded, "quota exceeded"),
 			StageSchedule, "", Failed, workv1alpha2.BindingReasonQuotaExceeded, "quota exceeded", "federatedresourcequota -n shop"},
-		"an estimator is down": {func(f *Facts) {
-			unscheduled(workv1alpha2.BindingReasonUnschedulable, "6 replicas wanted, room for 1.")(f)
-			f.Limits = map[string]capacity.Limit{"east": {Failures: []capacity.Failure{{Estimator: "accurate", Err: errors.New("connection refused")}}}}
-		}, StageSchedule, "", Failed, workv1alpha2.BindingReasonUnschedulable, "estimator accurate has no answer for cluster east: connection refused", ""},
 		"the workload is scaled to 0": {func(f *Facts) {
 			f.binding().Spec.Replicas, f.binding().Spec.Clusters, f.Works.Value = 0, nil, nil
 		}, StageSchedule, "", OK, ReasonScaledToZero, "0 replicas are wanted, so no cluster has a copy", ""},
@@ -292,10 +287,10 @@ func deliverySetups() map[string]brokenSetup {
 			StageWork, "west", Failed, ReasonInvalid, "field is immutable", "override policy"},
 		"an unknown error": {rejected("something else"),
 			StageWork, "west", Failed, workv1alpha1.WorkAppliedFailedReason, "something else", "kubectl describe work web-6f9 -n karmada-es-west"},
-		"Karmada lacks a right": {func(f *Facts) {
+		"Karmada lacks a permission": {func(f *Facts) {
 			f.reject("forbidden")
 			f.Works.Value[1].Status.Conditions[0].Reason = workv1alpha1.WorkMemberForbidsReason
-		}, StageWork, "west", Failed, workv1alpha1.WorkMemberForbidsReason, "forbidden", "grant the right"},
+		}, StageWork, "west", Failed, workv1alpha1.WorkMemberForbidsReason, "forbidden", "grant Karmada the permission"},
 	}
 }
 
@@ -328,7 +323,7 @@ func statusSetups() map[string]brokenSetup {
 			w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{
 				Type: workv1alpha1.WorkStatusCollected, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkMemberForbidsReason, Message: "may not watch deployments",
 			})
-		}, StageStatus, "west", Failed, workv1alpha1.WorkMemberForbidsReason, "may not watch deployments", "grant the right"},
+		}, StageStatus, "west", Failed, workv1alpha1.WorkMemberForbidsReason, "may not watch deployments", "grant Karmada the permission"},
 		"the rule for the health returns an error": {func(f *Facts) {
 			setHealth(f.Works.Value[1], workv1alpha1.ResourceUnknown, `{"replicas": 2, "readyReplicas": 2}`)
 			f.Works.Value[1].Status.Conditions = append(f.Works.Value[1].Status.Conditions, metav1.Condition{
@@ -360,20 +355,27 @@ func managedDeployment() *unstructured.Unstructured {
 	return object
 }
 
-func TestWorst(t *testing.T) {
+func TestSummary(t *testing.T) {
+	diagnosis := Diagnosis{Links: []Link{
+		{Stage: StageBinding, Verdict: OK, Reason: ReasonBound},
+		{Stage: StageSchedule, Verdict: OK, Reason: ReasonScheduled},
+		{Stage: StageWork, Cluster: "east", Verdict: Failed, Reason: ReasonConflict},
+		{Stage: StageMember, Cluster: "east", Verdict: NotApplicable, Reason: ReasonObjectMissing},
+	}}
 	tests := map[string]struct {
-		verdicts []Verdict
-		want     Verdict
+		cluster string
+		stages  []Stage
+		want    string
 	}{
-		"no verdict":                   {nil, NotApplicable},
-		"a failure is worse than all":  {[]Verdict{Unknown, Failed, OK}, Failed},
-		"unknown is worse than ok":     {[]Verdict{OK, Unknown, Pending}, Unknown},
-		"pending is worse than ok":     {[]Verdict{Pending, OK, NotApplicable}, Pending},
-		"ok is worse than not checked": {[]Verdict{NotApplicable, OK}, OK},
+		"the later of equally severe links":     {"", []Stage{StageBinding, StageSchedule}, ReasonScheduled},
+		"the more severe link":                  {"east", []Stage{StageWork, StageMember}, ReasonConflict},
+		"only links of the given stages":        {"east", []Stage{StageMember}, ReasonObjectMissing},
+		"no link of the stage in this cluster":  {"west", []Stage{StageWork}, ReasonNotChecked},
+		"no link without a cluster in the work": {"", []Stage{StageWork}, ReasonNotChecked},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Worst(test.verdicts...); got != test.want {
+			if got := diagnosis.Summary(test.cluster, test.stages...).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

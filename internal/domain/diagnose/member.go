@@ -8,51 +8,51 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// checkMember checks that the object exists in the member. If the member was not queried, the
-// condition of the Work is the answer.
-func (c *clusterFacts) checkMember(delivered Link) Link {
+// diagnoseMember checks that the object exists in the member. If the member was not queried, the condition of
+// the Work decides.
+func (c *clusterFacts) diagnoseMember() Link {
 	link := Link{Stage: StageMember, Cluster: c.name, Verdict: NotApplicable}
-	if !c.hasAnswers {
-		link.Reason, link.Message = delivered.Reason, "the member was not queried, because nothing is applied"
-		if delivered.Verdict == OK {
+	if !c.isQueried {
+		link.Reason, link.Message = c.workLink.Reason, "the member was not queried, because nothing is applied"
+		if c.workLink.Verdict == OK {
 			link.Verdict, link.Reason, link.Message = OK, ReasonApplied, "the member has the object, according to its Work"
 		}
 		return link
 	}
-	observed := c.answers.Object
+	observed := c.observed.Object
 	switch {
 	case observed.Err != nil:
-		link = unreadable(link, fmt.Sprintf("the object in cluster %s", c.name), observed.Err)
+		link = link.unreadable("the object in cluster "+c.name, observed.Err)
 		link.Remedy = fmt.Sprintf("check that the cluster responds, and that you have access to clusters/proxy of cluster %s", c.name)
-	case observed.Value == nil && delivered.Verdict != OK:
+	case observed.Value == nil && c.workLink.Verdict != OK:
 		link.Reason, link.Message = ReasonObjectMissing, "the object does not exist in the member"
 	case observed.Value == nil:
 		link.Verdict, link.Reason = Failed, ReasonObjectMissing
 		link.Message = "the object does not exist in the member, although its Work is applied"
 		link.Remedy = "wait some seconds, because Karmada creates a deleted object again; if it stays missing: kubectl describe " + kubectlWork(c.work)
 	default:
-		return c.checkOwner(link, observed.Value, delivered)
+		return c.explainOwner(link, observed.Value)
 	}
 	return link
 }
 
-// checkOwner checks that the Work of the cluster owns the member object.
-func (c *clusterFacts) checkOwner(link Link, observed *unstructured.Unstructured, delivered Link) Link {
+// explainOwner describes whether the cluster's Work owns the member object.
+func (c *clusterFacts) explainOwner(link Link, memberObject *unstructured.Unstructured) Link {
 	link.Verdict, link.Reason, link.Message = OK, ReasonExists, "the object exists in the member"
 	if c.work == nil || len(c.work.Spec.Workload.Manifests) == 0 {
 		return link
 	}
 	manifest, err := work.DecodeManifest(c.work.Spec.Workload.Manifests[0])
 	if err != nil {
-		return unreadable(link, "the manifest of Work "+objectPath(c.work), err)
+		return link.unreadable("the manifest of Work "+objectPath(c.work), err)
 	}
-	if ok, owner := work.MayWrite(c.work, observed, manifest); !ok {
+	if ok, owner := work.MayWrite(c.work, memberObject, manifest); !ok {
 		link.Verdict, link.Reason = Failed, ReasonConflict
-		link.Message = work.NewConflict(c.name, observed, owner).Error()
+		link.Message = work.NewConflict(c.name, memberObject, owner).Error()
 		link.Remedy = fmt.Sprintf("delete the object in cluster %s, or permit the takeover with conflictResolution: Overwrite in the policy", c.name)
 		return link
 	}
-	if delivered.Verdict != OK {
+	if c.workLink.Verdict != OK {
 		link.Message += " in an earlier version"
 	}
 	return link

@@ -11,28 +11,25 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// checkOverridePolicies reports which override policies change the template in which cluster, and
-// which of them have no effect or nearly apply. An override policy that has no effect is no failure
-// of the chain, because the object is delivered.
-func checkOverridePolicies(f *Facts) []Link {
-	template := f.Template.Value
-	if template == nil {
-		return nil
+// diagnoseOverrides reports which override policies change the template in which clusters, and which have
+// no effect or nearly apply. An override policy without an effect is not a failure, because the object is
+// delivered.
+func (p *pipeline) diagnoseOverrides() []Link {
+	template := p.Template.Value
+	if p.Overrides.Err != nil {
+		return []Link{Link{Stage: StageOverride}.unreadable("the override policies", p.Overrides.Err)}
 	}
-	if f.Overrides.Err != nil {
-		return []Link{unreadable(Link{Stage: StageOverride}, "the override policies", f.Overrides.Err)}
-	}
-	policies := slices.SortedFunc(slices.Values(f.Overrides.Value), func(a, b override.Object) int {
+	policies := slices.SortedFunc(slices.Values(p.Overrides.Value), func(a, b override.Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	var links []Link
 	nearMisses := 0
 	for _, each := range policies {
 		if override.Specificity(each, template) != policy.MatchNone {
-			links = append(links, checkOverridePolicy(f, each)...)
+			links = append(links, p.explainOverride(each)...)
 			continue
 		}
-		differences := policy.SelectorDifferences(template, each.OverrideSpec().ResourceSelectors, f.serves)
+		differences := policy.SelectorDifferences(template, each.OverrideSpec().ResourceSelectors, p.isServed)
 		if len(differences) > 0 && nearMisses < maxNearMisses {
 			nearMisses++
 			links = append(links, Link{
@@ -44,22 +41,22 @@ func checkOverridePolicies(f *Facts) []Link {
 	return links
 }
 
-// checkOverridePolicy describes the effect of a policy that selects the template, by cluster.
-func checkOverridePolicy(f *Facts, of override.Object) []Link {
+// explainOverride describes for each cluster the effect of an override policy that selects the template.
+func (p *pipeline) explainOverride(of override.Object) []Link {
 	var links []Link
-	isTargeting := len(binding.ExpectedClusters(f.Binding.Value.BindingSpec())) == 0
-	for _, each := range f.clusterFacts() {
+	isTargeting := len(binding.ExpectedClusters(p.Binding.Value.BindingSpec())) == 0
+	for _, each := range p.clusters {
 		if !each.isExpected || each.member == nil || !override.TargetsCluster(of, each.member) {
 			continue
 		}
 		isTargeting = true
-		// The record of an outdated Work says nothing about the policy, and the stage work reports
+		// An outdated Work may have been rendered without the override policy. The stage work reports
 		// why there is no current Work.
 		if each.work != nil && each.isRendered {
-			links = append(links, each.describeEffect(of)...)
+			links = append(links, each.explainOverrideEffect(of)...)
 		}
 	}
-	if !isTargeting && f.Clusters.Err == nil {
+	if !isTargeting && p.Clusters.Err == nil {
 		return []Link{{
 			Stage: StageOverride, Verdict: NotApplicable, Reason: ReasonOverrideElsewhere,
 			Message: describeOverride(of) + " selects the object, but its targetCluster selects none of the clusters of the object",
@@ -68,8 +65,8 @@ func checkOverridePolicy(f *Facts, of override.Object) []Link {
 	return links
 }
 
-// describeEffect describes the effect of a policy on the manifest of the cluster.
-func (c *clusterFacts) describeEffect(of override.Object) []Link {
+// explainOverrideEffect describes the effect of an override policy on the cluster's manifest.
+func (c *clusterFacts) explainOverrideEffect(of override.Object) []Link {
 	isApplied, withoutEffect := override.RecordOf(c.work).EffectOf(of)
 	var links []Link
 	if isApplied {

@@ -16,21 +16,25 @@ import (
 )
 
 const (
-	// maxNearMisses is the maximum number of policies that nearly select the template in a message.
+	// maxNearMisses limits how many policies that nearly select the template a message names.
 	maxNearMisses = 3
-	// maxOtherPolicies is the maximum number of further matching policies in a message.
+	// maxOtherPolicies limits how many further matching policies a message names.
 	maxOtherPolicies = 3
 )
 
-// checkPolicy checks that a policy claims the template.
-func checkPolicy(f *Facts) Link {
-	link := Link{Stage: StagePolicy, Verdict: Failed}
-	if f.Policies.Err != nil {
-		return unreadable(link, "the policies", f.Policies.Err)
+// diagnosePolicy checks that a policy claims the template.
+func (p *pipeline) diagnosePolicy() []Link {
+	return []Link{p.explainDecision(Link{Stage: StagePolicy, Verdict: Failed})}
+}
+
+// explainDecision describes the detector's decision about the template.
+func (p *pipeline) explainDecision(link Link) Link {
+	if p.Policies.Err != nil {
+		return link.unreadable("the policies", p.Policies.Err)
 	}
-	template := f.Template.Value
+	template := p.Template.Value
 	index := policy.NewIndex()
-	for _, each := range f.Policies.Value {
+	for _, each := range p.Policies.Value {
 		index.Put(each)
 	}
 	switch decision := policy.Decide(template, index).(type) {
@@ -40,28 +44,28 @@ func checkPolicy(f *Facts) Link {
 			workv1alpha2.ResourceTemplateClaimedByLabel + "=" + template.GetLabels()[workv1alpha2.ResourceTemplateClaimedByLabel]
 		return link
 	case policy.WaitForPolicy:
-		return withoutPolicy(f, link)
+		return p.explainNoPolicy(link)
 	case policy.ReleaseClaim:
 		link.Verdict, link.Reason = Pending, ReasonPolicyGone
 		link.Message = fmt.Sprintf("%s claims the template, but does not exist or does not select the template any more", decision.Claim.DisplayName())
 		link.Remedy = "correct the resourceSelectors of the policy, or create a policy that selects the template"
 		return link
 	case policy.RetryLater:
-		return undecided(f, link, decision.Err)
+		return p.explainRetry(link, decision.Err)
 	case policy.ApplyPolicy:
-		return checkClaim(f, link, decision.Policy)
+		return p.explainClaim(link, decision.Policy)
 	}
 	return link
 }
 
-// withoutPolicy describes a template that no policy selects.
-func withoutPolicy(f *Facts, link Link) Link {
-	template := f.Template.Value
+// explainNoPolicy describes a template that no policy selects.
+func (p *pipeline) explainNoPolicy(link Link) Link {
+	template := p.Template.Value
 	link.Reason = ReasonNoPolicyMatches
-	bound := f.Binding.Value
-	if f.ownsBinding() && len(bound.BindingSpec().RequiredBy) > 0 {
+	bound := p.Binding.Value
+	if p.ownsBinding() && len(bound.BindingSpec().RequiredBy) > 0 {
 		link.Verdict, link.Reason = OK, ReasonAttached
-		link.Message = "no policy selects it: it follows its dependents " + describeDependents(bound.BindingSpec().RequiredBy)
+		link.Message = "no policy selects it: it follows its dependents " + DescribeDependents(bound.BindingSpec().RequiredBy)
 		return link
 	}
 	if owner := metav1.GetControllerOf(template); owner != nil {
@@ -71,27 +75,32 @@ func withoutPolicy(f *Facts, link Link) Link {
 		return link
 	}
 	link.Message = "no policy selects it"
-	for _, miss := range policy.NearMisses(template, f.Policies.Value, f.serves, maxNearMisses) {
+	for _, miss := range policy.NearMisses(template, p.Policies.Value, p.isServed, maxNearMisses) {
 		link.Message += fmt.Sprintf("; %s nearly does: %s", policy.DisplayName(miss.Policy), strings.Join(miss.Differences, "; "))
 	}
 	link.Remedy = "correct the resourceSelectors of a policy, or create a policy that selects the template"
-	if f.ownsBinding() && policy.IsReleased(bound) {
+	if p.ownsBinding() && policy.IsReleased(bound) {
 		link.Message += fmt.Sprintf("; the policy that claimed it was deleted or no longer selects it, and binding %s is kept unchanged", objectPath(bound))
 	}
 	return link
 }
 
-func describeDependents(snapshots []workv1alpha2.BindingSnapshot) string {
+// maxDependents limits how many dependents a message names.
+const maxDependents = 3
+
+// DescribeDependents lists the bindings whose clusters an attached binding follows.
+func DescribeDependents(snapshots []workv1alpha2.BindingSnapshot) string {
 	names := make([]string, 0, len(snapshots))
 	for i := range snapshots {
 		names = append(names, strings.TrimPrefix(snapshots[i].Namespace+"/"+snapshots[i].Name, "/"))
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ")
+	named := min(len(names), maxDependents)
+	return JoinLimited(names[:named], len(names)-named)
 }
 
-// undecided describes a policy that cannot claim the template now.
-func undecided(f *Facts, link Link, err error) Link {
+// explainRetry describes a policy that cannot claim the template now.
+func (p *pipeline) explainRetry(link Link, err error) Link {
 	link.Message = err.Error()
 	switch {
 	case errors.Is(err, policy.ErrTerminating):
@@ -101,19 +110,19 @@ func undecided(f *Facts, link Link, err error) Link {
 		link.Remedy = "check the admission webhook of Karmada, and create the policy again"
 	default:
 		link.Verdict, link.Reason = Unknown, ReasonUnreadable
-		link.Remedy = "kubectl describe " + f.kubectlTemplate()
+		link.Remedy = "kubectl describe " + p.kubectlTemplate()
 	}
 	return link
 }
 
-// checkClaim checks that the policy has claimed the template and takes effect.
-func checkClaim(f *Facts, link Link, chosen policy.Object) Link {
-	claim, claimed := policy.ClaimedBy(f.Template.Value)
+// explainClaim checks that the chosen policy has claimed the template and takes effect.
+func (p *pipeline) explainClaim(link Link, chosen policy.Object) Link {
+	claim, claimed := policy.ClaimedBy(p.Template.Value)
 	link.Message = policy.DisplayName(chosen)
-	if err := checkOverrides(f, chosen); err != nil {
+	if err := p.verifyDependentOverrides(chosen); err != nil {
 		var missing *policy.MissingOverridesError
 		if !errors.As(err, &missing) {
-			return unreadable(link, "the override policies that "+policy.DisplayName(chosen)+" depends on", err)
+			return link.unreadable("the override policies that "+policy.DisplayName(chosen)+" depends on", err)
 		}
 		link.Verdict, link.Reason = Pending, ReasonOverridesMissing
 		link.Message += " is " + missing.Error()
@@ -121,65 +130,61 @@ func checkClaim(f *Facts, link Link, chosen policy.Object) Link {
 		return link
 	}
 	switch {
-	case waitsForChange(f, chosen):
+	case p.isWaitingForChange(chosen):
 		link.Verdict, link.Reason = Pending, ReasonLazyPolicyWaits
 		link.Message += " is Lazy: it takes effect at the next change of the template"
 		link.Remedy = "change the template, or set activationPreference of the policy to \"\""
 	case !claimed:
 		link.Verdict, link.Reason = Pending, ReasonNotClaimed
 		link.Message += " selects the template, and has not claimed it yet"
-		link.Remedy = "check that karmada-controller-manager runs; kubectl describe " + f.kubectlTemplate()
+		link.Remedy = "check that karmada-controller-manager runs; kubectl describe " + p.kubectlTemplate()
 	default:
 		link.Verdict, link.Reason = OK, ReasonClaimed
-		describeOthers(f, &link, claim, chosen)
+		p.addOtherPolicies(&link, claim, chosen)
 	}
 	return link
 }
 
-func checkOverrides(f *Facts, chosen policy.Object) error {
+// verifyDependentOverrides returns an error if an override policy on which the chosen policy depends does
+// not exist.
+func (p *pipeline) verifyDependentOverrides(chosen policy.Object) error {
 	if len(policy.DependentOverrides(chosen)) == 0 {
 		return nil
 	}
-	if f.Overrides.Err != nil {
-		return f.Overrides.Err
+	if p.Overrides.Err != nil {
+		return p.Overrides.Err
 	}
 	return policy.CheckDependentOverrides(chosen, func(name types.NamespacedName) bool {
-		return slices.ContainsFunc(f.Overrides.Value, func(each override.Object) bool {
+		return slices.ContainsFunc(p.Overrides.Value, func(each override.Object) bool {
 			return each.GetNamespace() == name.Namespace && each.GetName() == name.Name
 		})
 	})
 }
 
-// waitsForChange reports whether a Lazy policy waits for a change of the template: its binding does
-// not exist, or has other settings than the policy.
-func waitsForChange(f *Facts, chosen policy.Object) bool {
-	if !policy.IsLazy(chosen) || f.Binding.Err != nil {
+// isWaitingForChange reports whether the chosen policy is Lazy and waits for a change of the template,
+// because the binding does not exist yet or has other settings than the policy.
+func (p *pipeline) isWaitingForChange(chosen policy.Object) bool {
+	if !policy.IsLazy(chosen) || p.Binding.Err != nil {
 		return false
 	}
-	bound := f.Binding.Value
+	bound := p.Binding.Value
+	var metadata metav1.Object // an untyped nil if there is no binding
 	if bound != nil {
+		metadata = bound
 		claim, _ := policy.ClaimedBy(bound)
 		if claim == policy.ClaimOf(chosen) && equality.Semantic.DeepEqual(bound.BindingSpec().Placement, &chosen.PropagationSpec().Placement) {
 			return false
 		}
 	}
-	activation, err := policy.DecideActivation(chosen, f.Template.Value, bindingMeta(f), policy.PolicyChanged)
+	activation, err := policy.DecideActivation(chosen, p.Template.Value, metadata, policy.PolicyChanged)
 	return err == nil && activation.Deferred
 }
 
-// bindingMeta returns the binding, or an untyped nil if there is none.
-func bindingMeta(f *Facts) metav1.Object {
-	if f.Binding.Value == nil {
-		return nil
-	}
-	return f.Binding.Value
-}
-
-// describeOthers adds the policies that also select the template to the message.
-func describeOthers(f *Facts, link *Link, claim policy.Claim, chosen policy.Object) {
-	unclaimed := f.Template.Value.DeepCopy()
+// addOtherPolicies adds the other policies that select the template to the link.
+func (p *pipeline) addOtherPolicies(link *Link, claim policy.Claim, chosen policy.Object) {
+	unclaimed := p.Template.Value.DeepCopy()
 	claim.Remove(unclaimed)
-	best := policy.Best(unclaimed, f.Policies.Value)
+	best := policy.Best(unclaimed, p.Policies.Value)
 	if best != nil && !claim.MatchesPolicy(best) {
 		link.Reason = ReasonClaimedByOther
 		link.Message += fmt.Sprintf(" claims it; %s has precedence for new objects, but does not take this one over", policy.DisplayName(best))
@@ -188,9 +193,9 @@ func describeOthers(f *Facts, link *Link, claim policy.Claim, chosen policy.Obje
 		return
 	}
 	var others []string
-	for _, each := range f.Policies.Value {
-		inScope := policy.IsCluster(each) || each.GetNamespace() == f.Key.Namespace
-		if inScope && !claim.MatchesPolicy(each) && policy.Selects(each, f.Template.Value) {
+	for _, each := range p.Policies.Value {
+		inScope := policy.IsCluster(each) || each.GetNamespace() == p.Key.Namespace
+		if inScope && !claim.MatchesPolicy(each) && policy.Selects(each, p.Template.Value) {
 			others = append(others, policy.DisplayName(each))
 		}
 	}
@@ -198,9 +203,6 @@ func describeOthers(f *Facts, link *Link, claim policy.Claim, chosen policy.Obje
 		return
 	}
 	slices.Sort(others)
-	text := strings.Join(others[:min(len(others), maxOtherPolicies)], ", ")
-	if more := len(others) - maxOtherPolicies; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	link.Message += fmt.Sprintf(" (also selected by %s)", text)
+	named := min(len(others), maxOtherPolicies)
+	link.Message += fmt.Sprintf(" (also selected by %s)", JoinLimited(others[:named], len(others)-named))
 }

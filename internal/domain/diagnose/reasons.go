@@ -1,10 +1,11 @@
 package diagnose
 
-// Reasons of links that are not the reasons of a condition, of a filter of the scheduler or of a
-// member.
+// Reasons of links. Links also have reasons of conditions, of filters of the scheduler and of members.
 const (
-	// ReasonUnreadable: the fact could not be read. The message has the error.
+	// ReasonUnreadable means that the fact could not be read. The message contains the error.
 	ReasonUnreadable = "Unreadable"
+	// ReasonNotChecked means that there is no link, because earlier stages have not created the object.
+	ReasonNotChecked = "NotChecked"
 
 	// Reasons of the template.
 	ReasonFound           = "Found"
@@ -32,18 +33,17 @@ const (
 	ReasonNameCollision = "NameCollision"
 
 	// Reasons of the schedule.
-	ReasonScheduled            = "Scheduled"
-	ReasonSchedulingSuspended  = "SchedulingSuspended"
-	ReasonNotScheduled         = "NotScheduled"
-	ReasonSchedulerMissing     = "SchedulerMissing"
-	ReasonNotManaged           = "NotManagedByScheduler"
-	ReasonEstimatorUnavailable = "EstimatorUnavailable"
-	ReasonNoCluster            = "NoClusterChosen"
-	ReasonScaledToZero         = "ScaledToZero"
-	ReasonTaintTolerated       = "TaintTolerated"
-	ReasonPlacedBeforeTaint    = "PlacedBeforeTaint"
-	ReasonEvictionUnreported   = "EvictionUnreported"
-	ReasonEvictionPending      = "EvictionPending"
+	ReasonScheduled           = "Scheduled"
+	ReasonSchedulingSuspended = "SchedulingSuspended"
+	ReasonNotScheduled        = "NotScheduled"
+	ReasonSchedulerMissing    = "SchedulerMissing"
+	ReasonNotManaged          = "NotManagedByScheduler"
+	ReasonNoCluster           = "NoClusterChosen"
+	ReasonScaledToZero        = "ScaledToZero"
+	ReasonTaintTolerated      = "TaintTolerated"
+	ReasonPlacedBeforeTaint   = "PlacedBeforeTaint"
+	ReasonEvictionUnreported  = "EvictionUnreported"
+	ReasonEvictionPending     = "EvictionPending"
 
 	// Reasons of override policies.
 	ReasonOverrideApplied       = "OverrideApplied"

@@ -13,32 +13,33 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// checkTaints explains for each chosen cluster with taints why the template is there, or stays
-// there. A binding that only follows other bindings is not checked, because taints do not affect it.
-func checkTaints(f *Facts) []Link {
-	bound := f.Binding.Value
+// diagnoseTaints explains for each chosen cluster with taints why the template is there or stays there.
+// Taints do not affect a binding without a placement, which follows other bindings.
+func (p *pipeline) diagnoseTaints() []Link {
+	bound := p.Binding.Value
 	if bound.BindingSpec().Placement == nil {
 		return nil
 	}
 	var links []Link
 	for _, target := range binding.TargetClusters(bound.BindingSpec()) {
-		member := f.cluster(target.Name)
+		member := p.cluster(target.Name)
 		if member == nil {
 			continue
 		}
 		for i := range member.Spec.Taints {
 			if member.Spec.Taints[i].Effect == corev1.TaintEffectNoSchedule {
-				links = append(links, describeNoSchedule(bound, member, &member.Spec.Taints[i]))
+				links = append(links, explainNoSchedule(bound, member, &member.Spec.Taints[i]))
 			}
 		}
 		if failover.HasEvictingTaint(member) {
-			links = append(links, f.describeNoExecute(bound, member))
+			links = append(links, p.explainNoExecute(bound, member))
 		}
 	}
 	return links
 }
 
-func describeNoSchedule(bound binding.Object, member *clusterv1alpha1.Cluster, taint *corev1.Taint) Link {
+// explainNoSchedule describes why the template is in a cluster with the NoSchedule taint.
+func explainNoSchedule(bound binding.Object, member *clusterv1alpha1.Cluster, taint *corev1.Taint) Link {
 	link := Link{Stage: StageSchedule, Cluster: member.Name, Verdict: OK, Reason: ReasonTaintTolerated}
 	link.Message = fmt.Sprintf("has taint %s, which the placement tolerates", taint.ToString())
 	if toleration.FirstMatch(bound.BindingSpec().Placement.ClusterTolerations, taint) == nil {
@@ -51,15 +52,15 @@ func describeNoSchedule(bound binding.Object, member *clusterv1alpha1.Cluster, t
 	return link
 }
 
-// describeNoExecute describes whether the NoExecute taints of a cluster evict the template.
-func (f *Facts) describeNoExecute(bound binding.Object, member *clusterv1alpha1.Cluster) Link {
+// explainNoExecute describes whether the NoExecute taints of the member evict the template.
+func (p *pipeline) explainNoExecute(bound binding.Object, member *clusterv1alpha1.Cluster) Link {
 	link := Link{Stage: StageSchedule, Cluster: member.Name, Verdict: OK, Reason: ReasonTaintTolerated}
 	deadline, _ := failover.EvictionDeadline(member, bound)
 	evicting := conditions.Get(member.Status.Conditions, clusterv1alpha1.ClusterConditionTaintsEvict)
 	switch {
 	case deadline.Taint == nil:
 		link.Message = "has NoExecute taints, which the placement tolerates"
-	case !deadline.IsOver(f.Now):
+	case !deadline.IsOver(p.Now):
 		until := metav1.NewTime(deadline.Until)
 		link.Message = fmt.Sprintf("has taint %s, which the placement tolerates until %s", deadline.Taint.ToString(), formatTime(&until))
 	case evicting == nil:

@@ -54,7 +54,7 @@ func TestTaintLinks(t *testing.T) {
 			if test.missing != nil {
 				failover.SetTaintsEvict(east, test.missing, added)
 			}
-			links := checkTaints(&facts)
+			links := newPipeline(&facts).diagnoseTaints()
 			if len(links) != 1 || links[0].Cluster != "east" || links[0].Stage != StageSchedule {
 				t.Fatalf("links %+v", links)
 			}

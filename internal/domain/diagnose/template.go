@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,102 +15,102 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// checkTemplate checks that the template exists and can be propagated.
-func checkTemplate(f *Facts) Link {
+// diagnoseTemplate checks that the template exists and may be propagated.
+func (p *pipeline) diagnoseTemplate() []Link {
 	link := Link{Stage: StageTemplate, Verdict: Failed}
-	template := f.Template.Value
+	template := p.Template.Value
 	switch {
-	case f.Template.Err != nil:
-		return unreadable(link, f.describeTemplate(), f.Template.Err)
+	case p.Template.Err != nil:
+		link = link.unreadable(p.describeTemplate(), p.Template.Err)
 	case template == nil:
 		link.Reason = ReasonNotFound
-		link.Message = f.describeTemplate() + " does not exist in the control plane"
+		link.Message = p.describeTemplate() + " does not exist in the control plane"
 		link.Remedy = "create the object in the control plane, or check its name and namespace"
 	case template.GetDeletionTimestamp() != nil:
 		link.Verdict, link.Reason = Pending, ReasonTerminating
-		link.Message = fmt.Sprintf("%s is being deleted since %s; finalizers: %s", f.describeTemplate(),
-			formatTime(template.GetDeletionTimestamp()), orNone(strings.Join(template.GetFinalizers(), ", ")))
+		link.Message = fmt.Sprintf("%s is being deleted since %s; finalizers: %s", p.describeTemplate(),
+			formatTime(template.GetDeletionTimestamp()), cmp.Or(strings.Join(template.GetFinalizers(), ", "), "none"))
 	default:
 		rules := tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()}
-		if refusal := rules.Check(f.Kind, f.Key); refusal != nil {
-			link.Reason, link.Message = ReasonNeverPropagated, refusal.Error()
-			return link
+		if err := rules.Check(p.Kind, p.Key); err != nil {
+			link.Reason, link.Message = ReasonNeverPropagated, err.Error()
+			break
 		}
-		link.Verdict, link.Reason = OK, ReasonFound
-		link.Message = f.describeTemplate() + describeReplicas(template)
+		link.Verdict, link.Reason, link.Message = OK, ReasonFound, p.describeTemplate()
+		if replicas, found, err := unstructured.NestedInt64(template.Object, "spec", "replicas"); err == nil && found {
+			link.Message += " wants " + count(replicas, "replica")
+		}
 	}
-	return link
+	return []Link{link}
 }
 
-func describeReplicas(template *unstructured.Unstructured) string {
-	replicas, found, err := unstructured.NestedInt64(template.Object, "spec", "replicas")
-	if err != nil || !found {
-		return ""
-	}
-	return fmt.Sprintf(" wants %s", count(replicas, "replica"))
-}
-
-// checkBinding checks that the template has a binding.
-func checkBinding(f *Facts) Link {
+// diagnoseBinding checks that the template has a binding, and that the interpreter can read the template.
+func (p *pipeline) diagnoseBinding() []Link {
 	link := Link{Stage: StageBinding, Verdict: Failed}
-	bound := f.Binding.Value
-	if f.Binding.Err != nil {
-		return unreadable(link, "the binding", f.Binding.Err)
+	bound := p.Binding.Value
+	if p.Binding.Err != nil {
+		return []Link{link.unreadable("the binding", p.Binding.Err)}
 	}
 	if bound == nil {
-		link.Verdict, link.Reason, link.Message = NotApplicable, ReasonNoBinding, "there is no binding"
-		if _, claimed := policy.ClaimedBy(f.Template.Value); claimed && f.Template.Value.GetDeletionTimestamp() == nil {
-			link.Verdict = Pending
-			link.Message = "the policy claims the template, and there is no binding yet"
-			link.Remedy = "kubectl describe " + f.kubectlTemplate()
-			if f.Interpretation != nil {
-				link.Verdict, link.Reason = Failed, workv1alpha2.InterpreterFailedReason
-				link.Message = fmt.Sprintf("there is no binding, because the replicas cannot be interpreted: %v", f.Interpretation)
-				link.Remedy = remedyOfInterpreter
-			}
-		}
-		return link
+		return []Link{p.explainMissingBinding(link)}
 	}
-	if err := policy.CheckBindingOwner(bound, f.Template.Value); err != nil {
+	if err := policy.CheckBindingOwner(bound, p.Template.Value); err != nil {
 		link.Reason, link.Message = ReasonNameCollision, err.Error()
-		return link
+		return []Link{link}
 	}
-	kind := "ResourceBinding "
-	if bound.GetNamespace() == "" {
-		kind = "ClusterResourceBinding "
+	link.Verdict, link.Reason, link.Message = OK, ReasonBound, "ResourceBinding "+objectPath(bound)
+	if !binding.IsNamespaced(bound) {
+		link.Message = "ClusterResourceBinding " + bound.GetName()
 	}
 	if bound.GetDeletionTimestamp() != nil {
 		link.Verdict, link.Reason = Pending, ReasonTerminating
-		link.Message = fmt.Sprintf("%s%s is being deleted since %s", kind, objectPath(bound), formatTime(bound.GetDeletionTimestamp()))
-		return link
+		link.Message += " is being deleted since " + formatTime(bound.GetDeletionTimestamp())
+		return []Link{link}
 	}
-	link.Verdict, link.Reason, link.Message = OK, ReasonBound, kind+objectPath(bound)
-	return withInterpretation(link, bound)
+	return []Link{link.withInterpretation(bound)}
 }
 
-// remedyOfInterpreter lists the objects whose scripts and webhooks interpret templates.
-const remedyOfInterpreter = "kubectl get resourceinterpretercustomizations,resourceinterpreterwebhookconfigurations"
+// explainMissingBinding returns the link of a template without a binding.
+func (p *pipeline) explainMissingBinding(link Link) Link {
+	link.Verdict, link.Reason, link.Message = NotApplicable, ReasonNoBinding, "there is no binding"
+	if _, claimed := policy.ClaimedBy(p.Template.Value); !claimed || p.Template.Value.GetDeletionTimestamp() != nil {
+		return link
+	}
+	if p.InterpretationErr != nil {
+		link.Verdict, link.Reason, link.Remedy = Failed, workv1alpha2.InterpreterFailedReason, interpreterRemedy
+		link.Message = fmt.Sprintf("there is no binding, because the replicas cannot be interpreted: %v", p.InterpretationErr)
+		return link
+	}
+	link.Verdict, link.Remedy = Pending, "kubectl describe "+p.kubectlTemplate()
+	link.Message = "the policy claims the template, and there is no binding yet"
+	return link
+}
 
-// withInterpretation returns the link with the first interpretation that failed, or the link itself
-// if none failed.
-func withInterpretation(link Link, bound binding.Object) Link {
+// interpreterRemedy lists the objects whose scripts and webhooks interpret templates.
+const interpreterRemedy = "kubectl get resourceinterpretercustomizations,resourceinterpreterwebhookconfigurations"
+
+// withInterpretation returns the link with the first interpretation that failed. If none failed, it returns
+// the link unchanged.
+func (link Link) withInterpretation(bound binding.Object) Link {
 	for _, conditionType := range []string{workv1alpha2.TemplateInterpreted, workv1alpha2.DependenciesInterpreted, workv1alpha2.StatusAggregated} {
 		failed := conditions.Get(bound.BindingStatus().Conditions, conditionType)
 		if failed == nil || failed.Status != metav1.ConditionFalse {
 			continue
 		}
-		link.Verdict, link.Reason, link.Message, link.Remedy = Failed, failed.Reason, failed.Message, remedyOfInterpreter
+		link.Verdict, link.Reason, link.Message, link.Remedy = Failed, failed.Reason, failed.Message, interpreterRemedy
 		return link
 	}
 	return link
 }
 
-func unreadable(link Link, what string, err error) Link {
+// unreadable returns the link for a fact that could not be read.
+func (link Link) unreadable(what string, err error) Link {
 	link.Verdict, link.Reason = Unknown, ReasonUnreadable
 	link.Message = fmt.Sprintf("%s could not be read: %v", what, err)
 	return link
 }
 
+// objectPath returns namespace/name, or only the name of a cluster-scoped object.
 func objectPath(object metav1.Object) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()

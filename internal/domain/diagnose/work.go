@@ -28,45 +28,31 @@ type clusterFacts struct {
 	isExpected bool
 	// member is the Cluster, or nil if it does not exist or could not be read.
 	member *clusterv1alpha1.Cluster
-	// work is the Work, or nil. renderFailure is the reason why no current Work could be rendered.
+	// work is the Work, or nil. isRendered reports whether it is rendered from the current binding and
+	// template. renderFailure is the reason why no current Work could be rendered.
 	work          *workv1alpha1.Work
-	renderFailure string
 	isRendered    bool
+	renderFailure string
 	// item is the status that the Work reports.
 	item workv1alpha2.AggregatedStatusItem
-	// answers are the responses of the member. hasAnswers is false if it was not queried.
-	answers    MemberFacts
-	hasAnswers bool
+	// observed are the facts that were read from the member. They are zero if isQueried is false.
+	observed  MemberFacts
+	isQueried bool
+	// workLink and memberLink are the results of the stages work and member.
+	workLink, memberLink Link
 }
 
-// checkClusters checks the Work, the member object and the status in each cluster: first the Works
-// of all clusters, then the members, then the statuses.
-func checkClusters(f *Facts) []Link {
-	if f.Works.Err != nil {
-		return []Link{unreadable(Link{Stage: StageWork}, "the Works", f.Works.Err)}
+// newPipeline returns the pipeline with the facts of each cluster that should have the template or has a
+// Work, sorted by name.
+func newPipeline(f *Facts) *pipeline {
+	p := &pipeline{Facts: f}
+	if !f.ownsBinding() {
+		return p
 	}
-	var works, members, statuses []Link
-	for _, of := range f.clusterFacts() {
-		delivered := of.checkWork()
-		works = append(works, delivered)
-		if !of.isExpected {
-			continue
-		}
-		member := of.checkMember(delivered)
-		members = append(members, member)
-		statuses = append(statuses, of.checkStatus(delivered, member))
-	}
-	return slices.Concat(works, members, statuses)
-}
-
-// clusterFacts returns the facts about each cluster that should have the template or has a Work,
-// sorted by name.
-func (f *Facts) clusterFacts() []clusterFacts {
 	bound := f.Binding.Value
 	rendering := work.RenderingOf(bound)
-	expected := binding.ExpectedClusters(bound.BindingSpec())
 	byCluster := map[string]*clusterFacts{}
-	for name := range expected {
+	for name := range binding.ExpectedClusters(bound.BindingSpec()) {
 		byCluster[name] = &clusterFacts{Facts: f, bound: bound, name: name, isExpected: true}
 	}
 	for _, each := range f.Works.Value {
@@ -90,18 +76,53 @@ func (f *Facts) clusterFacts() []clusterFacts {
 			of.item = item
 		}
 	}
-	var all []clusterFacts
 	for _, name := range slices.Sorted(maps.Keys(byCluster)) {
 		of := byCluster[name]
 		of.member, of.renderFailure = f.cluster(name), rendering.Failures()[name]
-		of.answers, of.hasAnswers = f.Members[name]
-		all = append(all, *of)
+		of.observed, of.isQueried = f.Members[name]
+		p.clusters = append(p.clusters, of)
 	}
-	return all
+	return p
 }
 
-// checkWork checks that the cluster has a current Work, and that the Work is applied.
-func (c *clusterFacts) checkWork() Link {
+// diagnoseWorks checks the Work of each cluster.
+func (p *pipeline) diagnoseWorks() []Link {
+	if p.Works.Err != nil {
+		return []Link{Link{Stage: StageWork}.unreadable("the Works", p.Works.Err)}
+	}
+	links := make([]Link, len(p.clusters))
+	for i, each := range p.clusters {
+		each.workLink = each.diagnoseWork()
+		links[i] = each.workLink
+	}
+	return links
+}
+
+// diagnoseMembers checks the member object in each cluster that should have one.
+func (p *pipeline) diagnoseMembers() []Link {
+	var links []Link
+	for _, each := range p.clusters {
+		if each.isExpected {
+			each.memberLink = each.diagnoseMember()
+			links = append(links, each.memberLink)
+		}
+	}
+	return links
+}
+
+// diagnoseStatuses checks the status in each cluster that should have the member object.
+func (p *pipeline) diagnoseStatuses() []Link {
+	var links []Link
+	for _, each := range p.clusters {
+		if each.isExpected {
+			links = append(links, each.diagnoseStatus())
+		}
+	}
+	return links
+}
+
+// diagnoseWork checks that the cluster has a current Work, and that the Work is applied.
+func (c *clusterFacts) diagnoseWork() Link {
 	link := Link{Stage: StageWork, Cluster: c.name, Verdict: Failed}
 	switch {
 	case c.Clusters.Err == nil && c.member == nil:
@@ -115,37 +136,34 @@ func (c *clusterFacts) checkWork() Link {
 		link.Message = "there is no Work in namespace " + work.ExecutionNamespace(c.name)
 		link.Remedy = "check that karmada-controller-manager runs; kubectl describe " + kubectlBinding(c.bound)
 	case c.work.DeletionTimestamp != nil:
-		return c.checkDeletion(link)
+		return c.explainDeletion(link)
 	case !c.isExpected:
 		link.Verdict, link.Reason = Pending, ReasonRemainsElsewhere
 		link.Message = fmt.Sprintf("cluster %s is no longer chosen, but Work %s still exists", c.name, objectPath(c.work))
 		link.Remedy = "kubectl describe " + kubectlWork(c.work)
-	case c.isSuspended():
+	case work.IsSuspended(c.work) || binding.IsDispatchSuspended(c.bound, c.name):
 		link.Verdict, link.Reason = Pending, ReasonDispatchSuspended
 		link.Message = c.describeSuspension()
 		link.Remedy = "remove spec.suspension from the policy or the binding that suspends the delivery"
 	case !c.isTarget():
-		return c.checkEvicted(link)
+		return c.explainEviction(link)
 	case !c.isRendered:
 		link.Verdict, link.Reason = Pending, ReasonWorkOutdated
 		link.Message = fmt.Sprintf("Work %s is not rendered from the current binding and template yet", objectPath(c.work))
 		link.Remedy = "kubectl describe " + kubectlBinding(c.bound)
 	default:
-		return c.checkApplied(link)
+		return c.explainApplied(link)
 	}
 	return link
 }
 
-// isTarget reports whether the scheduler chose the cluster. An expected cluster that is no target
-// keeps its old copy during an eviction.
+// isTarget reports whether the scheduler chose the cluster. An expected cluster that is not a target keeps
+// its old copy during an eviction.
 func (c *clusterFacts) isTarget() bool {
 	return slices.ContainsFunc(binding.TargetClusters(c.bound.BindingSpec()), func(target workv1alpha2.TargetCluster) bool { return target.Name == c.name })
 }
 
-func (c *clusterFacts) isSuspended() bool {
-	return work.IsSuspended(c.work) || binding.IsDispatchSuspended(c.bound, c.name)
-}
-
+// describeSuspension describes what suspends the delivery to the cluster.
 func (c *clusterFacts) describeSuspension() string {
 	if dependents := binding.SuspendedDependents(c.bound, c.name); len(dependents) > 0 {
 		return fmt.Sprintf("dispatching is suspended in cluster %s for the bindings that require this one: %s", c.name, strings.Join(dependents, ", "))
@@ -156,12 +174,12 @@ func (c *clusterFacts) describeSuspension() string {
 	return fmt.Sprintf("Work %s suspends dispatching", objectPath(c.work))
 }
 
-// checkDeletion describes a Work that is being deleted.
-func (c *clusterFacts) checkDeletion(link Link) Link {
+// explainDeletion describes a Work that is being deleted.
+func (c *clusterFacts) explainDeletion(link Link) Link {
 	held := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkDeletionHeld)
 	if held != nil && held.Status == metav1.ConditionTrue {
 		link.Reason, link.Message = held.Reason, fmt.Sprintf("the deletion of Work %s is held: %s", objectPath(c.work), held.Message)
-		link.Remedy = "confirm the deletion only if it is right: the message has the command"
+		link.Remedy = "confirm the deletion only if it is intended: the message contains the command"
 		return link
 	}
 	link.Verdict, link.Reason = Pending, ReasonTerminating
@@ -172,8 +190,8 @@ func (c *clusterFacts) checkDeletion(link Link) Link {
 	return link
 }
 
-// checkEvicted describes the old copy that stays in a cluster during an eviction.
-func (c *clusterFacts) checkEvicted(link Link) Link {
+// explainEviction describes the old copy that stays in the cluster during an eviction.
+func (c *clusterFacts) explainEviction(link Link) Link {
 	link.Verdict, link.Reason = Pending, ReasonRemainsElsewhere
 	link.Message = fmt.Sprintf("the workload is being evicted from cluster %s, and Work %s keeps the old copy", c.name, objectPath(c.work))
 	tasks := c.bound.BindingSpec().GracefulEvictionTasks
@@ -186,18 +204,18 @@ func (c *clusterFacts) checkEvicted(link Link) Link {
 	return link
 }
 
-// checkApplied checks that the member has the current generation of the Work.
-func (c *clusterFacts) checkApplied(link Link) Link {
+// explainApplied describes whether the member has the current generation of the Work.
+func (c *clusterFacts) explainApplied(link Link) Link {
 	applied := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkApplied)
-	contested := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkDriftConflict)
+	conflict := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkDriftConflict)
 	isOutdated := work.HasUnappliedGeneration(c.work)
 	switch {
 	case applied != nil && applied.Status == metav1.ConditionFalse:
-		return c.explainFailure(link, applied)
+		return c.explainRejection(link, applied)
 	case applied == nil || isOutdated:
-		return c.checkUnapplied(link, isOutdated)
-	case contested != nil && contested.Status == metav1.ConditionTrue:
-		link.Reason, link.Message = contested.Reason, contested.Message
+		return c.explainUnapplied(link, isOutdated)
+	case conflict != nil && conflict.Status == metav1.ConditionTrue:
+		link.Reason, link.Message = conflict.Reason, conflict.Message
 		link.Remedy = "write into the template what the other client writes, or stop that client"
 	default:
 		link.Verdict, link.Reason = OK, ReasonApplied
@@ -206,8 +224,9 @@ func (c *clusterFacts) checkApplied(link Link) Link {
 	return link
 }
 
-// checkUnapplied describes a Work that the member does not have yet.
-func (c *clusterFacts) checkUnapplied(link Link, isOutdated bool) Link {
+// explainUnapplied describes a Work that the member does not have yet. isOutdated reports whether the member
+// has an earlier generation.
+func (c *clusterFacts) explainUnapplied(link Link, isOutdated bool) Link {
 	link.Verdict, link.Reason = Pending, ReasonNotApplied
 	link.Message = fmt.Sprintf("Work %s is not applied yet", objectPath(c.work))
 	if isOutdated {

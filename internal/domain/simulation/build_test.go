@@ -104,7 +104,7 @@ func newWorld(t testing.TB, clusters []*clusterv1alpha1.Cluster, policies []poli
 	for _, each := range templates {
 		first.Templates = append(first.Templates, stored(each, nil))
 	}
-	r := newRun(first)
+	r := newSimulator(first)
 	for _, each := range r.candidates() {
 		r.bindTemplate(t.Context(), each)
 		chosen, _ := r.choosePolicy(each.template)

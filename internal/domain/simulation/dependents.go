@@ -9,11 +9,12 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/domain/diagnose"
 )
 
-// dependenciesOf returns the objects to which a template refers.
-func (r *run) dependenciesOf(ctx context.Context, template *unstructured.Unstructured) ([]dependency.Reference, error) {
-	rules := r.Rules.Rules(template.GroupVersionKind())
+// dependenciesOf returns references to the objects that the template needs.
+func (s *simulator) dependenciesOf(ctx context.Context, template *unstructured.Unstructured) ([]dependency.Reference, error) {
+	rules := s.Rules.Rules(template.GroupVersionKind())
 	if rules.Dependencies == nil {
 		return nil, nil
 	}
@@ -21,16 +22,16 @@ func (r *run) dependenciesOf(ctx context.Context, template *unstructured.Unstruc
 	return dependency.References(template, found), err
 }
 
-// attachGiven attaches the given templates without a policy to the given templates that refer to them
-// and whose policy propagates dependencies.
-func (r *run) attachGiven() {
-	for _, each := range r.sorted {
-		if each.failure.reason != ReasonNoPolicyMatches {
+// attachGivenTemplates creates bindings for given templates without a policy if other given templates refer to
+// them and propagate their dependencies.
+func (s *simulator) attachGivenTemplates() {
+	for _, each := range s.sorted {
+		if each.failure.reason != diagnose.ReasonNoPolicyMatches {
 			continue
 		}
 		attached := binding.New(each.resource.Namespace != "")
 		attached.BindingSpec().Resource = each.resource
-		for _, dependent := range r.sorted {
+		for _, dependent := range s.sorted {
 			if bound, ok := dependent.bound.(*workv1alpha2.ResourceBinding); ok && dependent.refersTo(each) {
 				attached.BindingSpec().RequiredBy = append(attached.BindingSpec().RequiredBy, dependency.SnapshotOf(bound))
 			}
@@ -41,20 +42,22 @@ func (r *run) attachGiven() {
 	}
 }
 
+// refersTo reports whether the other subject is a dependency of s.
 func (s *subject) refersTo(other *subject) bool {
 	return slices.ContainsFunc(s.dependencies, func(reference dependency.Reference) bool {
 		return dependency.Matches(reference, dependency.ObjectOf(other.resource), other.labels)
 	})
 }
 
-// followDependents gives attached bindings the clusters of the bindings that they follow.
-func (r *run) followDependents() {
-	for _, each := range r.sorted {
+// updateAttachedBindings makes the decision of the dependencies controller: it gives attached bindings the
+// clusters of the bindings that they follow.
+func (s *simulator) updateAttachedBindings() {
+	for _, each := range s.sorted {
 		if !each.isSelected || each.bound == nil {
 			continue
 		}
 		for i, by := range each.bound.BindingSpec().RequiredBy {
-			dependent := r.dependentOf(by)
+			dependent := s.dependentOf(by)
 			if dependent == nil || dependent.bound == dependent.before {
 				continue
 			}

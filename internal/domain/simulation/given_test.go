@@ -116,7 +116,7 @@ func TestGivenObjects(t *testing.T) {
 				given.SetNamespace("karmada-system")
 				in.GivenTemplates = []*unstructured.Unstructured{given}
 			},
-			want: map[string]string{"web": "unplaced: none -> none [NeverPropagated] objects of this kind or namespace belong to the control plane and are never propagated"},
+			want: map[string]string{"web": "unplaced: none -> none [NeverPropagated] ConfigMap karmada-system/web is never propagated: it belongs to the control plane; remove the selector or the binding that refers to it"},
 		},
 		"another object owns the binding with the usual name": {
 			change: func(_ *testing.T, in *Input) { in.GivenTemplates = []*unstructured.Unstructured{template("Web", 1)} },
@@ -192,7 +192,7 @@ func TestDependenciesFollowTheirDependents(t *testing.T) {
 	if len(objects) != 2 {
 		t.Fatalf("%d objects, want the Deployment and its dependency", len(objects))
 	}
-	want := "changed: m1, m2 -> m1 [Attached] follows the objects that refer to it: web-deployment"
+	want := "changed: m1, m2 -> m1 [AttachedToDependents] follows the objects that refer to it: shop/web-deployment"
 	if diff := cmp.Diff(want, describe(objects[0])); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
@@ -212,7 +212,7 @@ func TestGivenDependenciesFollowGivenDependents(t *testing.T) {
 		got[outcome.Name] = describe(outcome)
 	}
 	want := map[string]string{
-		"settings": "changed: none -> m1 [Attached] follows the objects that refer to it: web-deployment",
+		"settings": "changed: none -> m1 [AttachedToDependents] follows the objects that refer to it: shop/web-deployment",
 		"stray":    "unplaced: none -> none [NoPolicyMatches] no policy selects it",
 		"web":      "changed: none -> m1 1 new",
 	}

@@ -7,15 +7,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/diagnose"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// PreparePolicy returns a policy in the form in which the control plane would store it instead of the
-// stored policy, which may be nil. It returns an error if the control plane would reject the policy.
+// PreparePolicy returns the given policy as the control plane would store it. It would replace the stored
+// policy, which may be nil. PreparePolicy returns an error if the control plane would reject the policy.
 func PreparePolicy(given, stored policy.Object) (policy.Object, error) {
 	prepared, _ := given.DeepCopyObject().(policy.Object)
 	var old runtime.Object
@@ -31,52 +33,53 @@ func PreparePolicy(given, stored policy.Object) (policy.Object, error) {
 	return prepared, errs.ToAggregate()
 }
 
-// bindTemplate decides which policy claims a template, and makes the binding of the template.
-func (r *run) bindTemplate(ctx context.Context, c candidate) {
-	key := r.bindingKeyOf(c.template)
+// bindTemplate makes the detector's decision: it chooses the policy that claims the candidate's template, and
+// creates or updates the template's binding.
+func (s *simulator) bindTemplate(ctx context.Context, c candidate) {
+	key := s.bindingKeyOf(c.template)
 	claim, _ := policy.ClaimedBy(c.template)
-	chosen, missing := r.choosePolicy(c.template)
-	if !c.isGiven && !r.isGivenClaim(claim) && !r.isGivenPolicy(chosen) {
+	chosen, missing := s.choosePolicy(c.template)
+	if !c.isGiven && !s.isGivenClaim(claim) && !s.isGivenPolicy(chosen) {
 		return
 	}
-	of := r.subjects[key]
+	of := s.subjects[key]
 	if of == nil {
 		of = &subject{leaving: map[string]string{}}
-		r.subjects[key] = of
+		s.subjects[key] = of
 	}
 	if of.bound != nil {
 		if err := policy.CheckBindingOwner(of.bound, c.template); err != nil {
 			// The owner of the binding stays in the result under the name of the binding.
 			key.Name += " of " + c.template.GetAPIVersion()
-			r.subjects[key] = &subject{resource: referenceOf(c.template), isSelected: true, failure: finding{ReasonNameCollision, err.Error()}}
+			s.subjects[key] = &subject{resource: referenceOf(c.template), isSelected: true, failure: finding{diagnose.ReasonNameCollision, err.Error()}}
 			return
 		}
 	}
 	of.resource, of.labels, of.isSelected, of.policy = referenceOf(c.template), c.template.GetLabels(), true, ""
 	if chosen == nil {
-		of.release(claim, missing)
+		of.releaseBinding(claim, missing)
 		return
 	}
 	of.policy = policy.DisplayName(chosen)
-	r.applyPolicy(ctx, of, c, chosen)
+	s.applyPolicy(ctx, of, c, chosen)
 }
 
 // choosePolicy returns the policy that claims the template after the changes. If there is none, it
 // returns the reason. It removes a claim that no longer holds from the template.
-func (r *run) choosePolicy(template *unstructured.Unstructured) (policy.Object, finding) {
-	kind := template.GroupVersionKind()
-	if tenancy.DefaultSkippedAPIs().Skips(kind) || (tenancy.SkippedNamespaces{}).Skips(kind, template.GetNamespace(), template.GetName()) {
-		return nil, finding{ReasonNeverPropagated, "objects of this kind or namespace belong to the control plane and are never propagated"}
+func (s *simulator) choosePolicy(template *unstructured.Unstructured) (policy.Object, finding) {
+	rules := tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()}
+	if err := rules.Check(template.GroupVersionKind(), types.NamespacedName{Namespace: template.GetNamespace(), Name: template.GetName()}); err != nil {
+		return nil, finding{diagnose.ReasonNeverPropagated, err.Error()}
 	}
 	claim, claimed := policy.ClaimedBy(template)
 	if claimed {
-		if preemptor := r.preemptorOf(template, claim); preemptor != nil {
+		if preemptor := s.preemptorOf(template, claim); preemptor != nil {
 			return preemptor, finding{}
 		}
 	}
-	decision := policy.Decide(template, r.policies)
+	decision := policy.Decide(template, s.policies)
 	if release, isReleased := decision.(policy.ReleaseClaim); isReleased && release.Claim.Remove(template) {
-		decision = policy.Decide(template, r.policies)
+		decision = policy.Decide(template, s.policies)
 	}
 	switch decision := decision.(type) {
 	case policy.ApplyPolicy:
@@ -84,48 +87,43 @@ func (r *run) choosePolicy(template *unstructured.Unstructured) (policy.Object, 
 	case policy.RetryLater:
 		return nil, finding{ReasonPolicyUndecided, decision.Err.Error()}
 	case policy.IgnoreTemplate:
-		return nil, finding{ReasonClaimedByController, "a controller distributes the object without a policy"}
+		return nil, finding{diagnose.ReasonCreatedByDistributor, "a controller distributes the object without a policy"}
 	default:
-		return nil, r.describeNoPolicy(template)
+		missing := finding{diagnose.ReasonNoPolicyMatches, "no policy selects it"}
+		if miss, ok := s.policies.NearestMiss(template); ok {
+			missing.message += "; " + miss.String()
+		}
+		return nil, missing
 	}
 }
 
-func (r *run) describeNoPolicy(template *unstructured.Unstructured) finding {
-	message := "no policy selects it"
-	if miss, ok := r.policies.NearestMiss(template); ok {
-		message += "; " + miss.String()
-	}
-	return finding{ReasonNoPolicyMatches, message}
-}
-
-// preemptorOf returns the given policy that takes the template over from the policy that claims it, or
-// nil.
-func (r *run) preemptorOf(template *unstructured.Unstructured, claim policy.Claim) policy.Object {
-	if !r.Settings.Preemption {
+// preemptorOf returns the given policy that preempts the policy that claims the template, or nil.
+func (s *simulator) preemptorOf(template *unstructured.Unstructured, claim policy.Claim) policy.Object {
+	if !s.Settings.Preemption {
 		return nil
 	}
-	for _, each := range r.GivenPolicies {
+	for _, each := range s.GivenPolicies {
 		inScope := policy.IsCluster(each) || each.GetNamespace() == template.GetNamespace()
 		if !inScope || !policy.CanPreempt(each) || !policy.Selects(each, template) {
 			continue
 		}
-		if yields, err := policy.Preempts(each, claim, r.policies.Get(claim.Namespace, claim.Name)); err == nil && yields {
+		if preempts, err := policy.Preempts(each, claim, s.policies.Get(claim.Namespace, claim.Name)); err == nil && preempts {
 			return each
 		}
 	}
 	return nil
 }
 
-func (r *run) isGivenClaim(claim policy.Claim) bool {
-	return claim != policy.Claim{} && slices.ContainsFunc(r.GivenPolicies, claim.MatchesPolicy)
+func (s *simulator) isGivenClaim(claim policy.Claim) bool {
+	return claim != policy.Claim{} && slices.ContainsFunc(s.GivenPolicies, claim.MatchesPolicy)
 }
 
-func (r *run) isGivenPolicy(chosen policy.Object) bool {
-	return chosen != nil && r.isGivenClaim(policy.ClaimOf(chosen))
+func (s *simulator) isGivenPolicy(chosen policy.Object) bool {
+	return chosen != nil && s.isGivenClaim(policy.ClaimOf(chosen))
 }
 
-// release records that no policy claims the template. The copies of a released binding stay.
-func (s *subject) release(claim policy.Claim, missing finding) {
+// releaseBinding records that no policy claims the template. The copies of a released binding stay.
+func (s *subject) releaseBinding(claim policy.Claim, missing finding) {
 	if s.bound == nil {
 		s.failure = missing
 		return
@@ -135,13 +133,13 @@ func (s *subject) release(claim policy.Claim, missing finding) {
 		return
 	}
 	s.waiting = missing
-	if missing.reason == ReasonNoPolicyMatches {
+	if missing.reason == diagnose.ReasonNoPolicyMatches {
 		s.waiting.message = "its copies stay, and changes do not reach them: " + missing.message
 	}
 }
 
-// applyPolicy makes or updates the binding of a template that the policy claims.
-func (r *run) applyPolicy(ctx context.Context, of *subject, c candidate, chosen policy.Object) {
+// applyPolicy creates or updates the binding of a template that the chosen policy claims.
+func (s *simulator) applyPolicy(ctx context.Context, of *subject, c candidate, chosen policy.Object) {
 	cause := policy.PolicyChanged
 	if c.isGiven {
 		cause = policy.TemplateChanged
@@ -152,25 +150,25 @@ func (r *run) applyPolicy(ctx context.Context, of *subject, c candidate, chosen 
 		return
 	}
 	if activation.Deferred {
-		of.waiting = finding{ReasonLazyPolicyWaits, of.policy + " is Lazy: it takes effect when the object changes"}
+		of.waiting = finding{diagnose.ReasonLazyPolicyWaits, of.policy + " is Lazy: it takes effect when the object changes"}
 		return
 	}
 	input := policy.BindingInput{
-		Template: c.template, Policy: chosen, WorkloadAffinity: r.Settings.Features.WorkloadAffinity, UserState: activation.UserState,
+		Template: c.template, Policy: chosen, WorkloadAffinity: s.Settings.Features.WorkloadAffinity, UserState: activation.UserState,
 	}
-	if _, err := input.Interpret(ctx, r.Rules.Rules(c.template.GroupVersionKind()), r.Settings.Features.MultiplePodTemplates); err != nil {
+	if _, err := input.Interpret(ctx, s.Rules.Rules(c.template.GroupVersionKind()), s.Settings.Features.MultiplePodTemplates); err != nil {
 		of.failure = finding{ReasonTemplateInvalid, fmt.Sprintf("interpreting the object: %v", err)}
 		return
 	}
-	of.bind(input, r.bindingKeyOf(c.template).Name)
+	of.bind(input, s.bindingKeyOf(c.template).Name)
 	if chosen.PropagationSpec().PropagateDeps {
-		if of.dependencies, err = r.dependenciesOf(ctx, c.template); err != nil {
+		if of.dependencies, err = s.dependenciesOf(ctx, c.template); err != nil {
 			of.failure = finding{ReasonTemplateInvalid, fmt.Sprintf("finding the dependencies of the object: %v", err)}
 		}
 	}
 }
 
-// bind updates the binding, or makes a binding with the given name.
+// bind updates the binding, or creates a binding with the given name.
 func (s *subject) bind(input policy.BindingInput, newName string) {
 	bound := s.edit()
 	if bound == nil {
@@ -182,7 +180,7 @@ func (s *subject) bind(input policy.BindingInput, newName string) {
 		input.SchedulePriority = new(priority.Priority)
 	}
 	if err := policy.UpdateBinding(bound, input); err != nil {
-		s.failure = finding{ReasonNameCollision, err.Error()}
+		s.failure = finding{diagnose.ReasonNameCollision, err.Error()}
 		return
 	}
 	s.bound = bound

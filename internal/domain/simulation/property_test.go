@@ -104,7 +104,7 @@ func TestDividedReplicasAreKept(t *testing.T) {
 			}
 			total := int64(0)
 			for _, target := range outcome.After {
-				total += target.count()
+				total += replicasIn(target)
 			}
 			if total != int64(spec.Replicas) {
 				draw.Fatalf("%s has %d of %d replicas: %s", outcome.Name, total, spec.Replicas, describe(outcome))

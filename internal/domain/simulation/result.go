@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/diagnose"
 	"karmada.io/karmada/internal/domain/placement"
 )
 
@@ -31,22 +31,12 @@ const (
 	LastCopyLost Verdict = "lastCopyLost"
 )
 
-// Values of Outcome.Reason besides the reasons of the Scheduled condition.
+// Values of Outcome.Reason besides the reasons of package diagnose and of the condition Scheduled.
 const (
-	ReasonNeverPropagated     = "NeverPropagated"
-	ReasonNoPolicyMatches     = "NoPolicyMatches"
-	ReasonPolicyUndecided     = "PolicyUndecided"
-	ReasonClaimedByController = "CreatedByDistributor"
-	ReasonLazyPolicyWaits     = "LazyPolicyWaits"
-	ReasonTemplateInvalid     = "TemplateInvalid"
-	ReasonNameCollision       = "NameCollision"
-	ReasonEvictionFailed      = "EvictionFailed"
-	ReasonBeingDeleted        = "BeingDeleted"
-	ReasonSchedulingSuspended = "SchedulingSuspended"
-	ReasonAttached            = "Attached"
-	ReasonNotManaged          = "NotManaged"
-	ReasonOtherScheduler      = "OtherScheduler"
-	ReasonClusterRemoved      = workv1alpha2.BindingReasonClusterRemoved
+	ReasonPolicyUndecided = "PolicyUndecided"
+	ReasonTemplateInvalid = "TemplateInvalid"
+	ReasonEvictionFailed  = "EvictionFailed"
+	ReasonOtherScheduler  = "OtherScheduler"
 )
 
 // Result is the result of a simulation.
@@ -70,8 +60,8 @@ type Outcome struct {
 	AffinityGroup string  `json:"affinityGroup,omitempty"`
 	Verdict       Verdict `json:"verdict"`
 	// Before and After are the clusters of the object, sorted by name.
-	Before []Target `json:"before"`
-	After  []Target `json:"after"`
+	Before []diagnose.Target `json:"before"`
+	After  []diagnose.Target `json:"after"`
 	// MovedReplicas is the number of replicas that leave their cluster.
 	MovedReplicas int64 `json:"movedReplicas"`
 	// Reason and Message explain the verdict. Reason is empty for an object that the scheduler places as
@@ -81,26 +71,13 @@ type Outcome struct {
 }
 
 // IsChanged reports whether clusters or replicas differ.
-func (o *Outcome) IsChanged() bool { return !slices.EqualFunc(o.Before, o.After, Target.equal) }
-
-// Target is a cluster of an object. Replicas is nil if the object has no replicas.
-type Target struct {
-	Cluster  string `json:"cluster"`
-	Replicas *int32 `json:"replicas,omitempty"`
+func (o *Outcome) IsChanged() bool {
+	return !slices.EqualFunc(o.Before, o.After, func(a, b diagnose.Target) bool {
+		return a.Cluster == b.Cluster && replicasIn(a) == replicasIn(b) && (a.Replicas == nil) == (b.Replicas == nil)
+	})
 }
 
-func (t Target) equal(other Target) bool {
-	return t.Cluster == other.Cluster && t.count() == other.count() && (t.Replicas == nil) == (other.Replicas == nil)
-}
-
-func (t Target) count() int64 {
-	if t.Replicas == nil {
-		return 0
-	}
-	return int64(*t.Replicas)
-}
-
-// ClusterOutcome are the numbers of objects and replicas in one cluster.
+// ClusterOutcome contains the numbers of objects and replicas in one cluster.
 type ClusterOutcome struct {
 	Name           string `json:"name"`
 	ObjectsBefore  int    `json:"objectsBefore"`
@@ -119,7 +96,7 @@ func (r Result) Count(verdict Verdict) (count int) {
 	return count
 }
 
-func (r *run) result() Result {
+func (s *simulator) result() Result {
 	result := Result{Objects: []Outcome{}, Clusters: []ClusterOutcome{}}
 	numbers := map[string]*ClusterOutcome{}
 	at := func(name string) *ClusterOutcome {
@@ -128,19 +105,19 @@ func (r *run) result() Result {
 		}
 		return numbers[name]
 	}
-	for _, each := range r.sorted {
+	for _, each := range s.sorted {
 		if !each.isSelected {
 			continue
 		}
-		outcome := r.outcome(each)
+		outcome := s.outcome(each)
 		result.Objects = append(result.Objects, outcome)
 		for _, target := range outcome.Before {
 			at(target.Cluster).ObjectsBefore++
-			at(target.Cluster).ReplicasBefore += target.count()
+			at(target.Cluster).ReplicasBefore += replicasIn(target)
 		}
 		for _, target := range outcome.After {
 			at(target.Cluster).ObjectsAfter++
-			at(target.Cluster).ReplicasAfter += target.count()
+			at(target.Cluster).ReplicasAfter += replicasIn(target)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
@@ -151,26 +128,26 @@ func (r *run) result() Result {
 	return result
 }
 
-func (r *run) outcome(of *subject) Outcome {
+func (s *simulator) outcome(of *subject) Outcome {
 	outcome := Outcome{
 		APIVersion: of.resource.APIVersion, Kind: of.resource.Kind, Namespace: of.resource.Namespace, Name: of.resource.Name,
 		Policy: of.policy, AffinityGroup: of.affinityGroup, Before: targetsOf(of.before), After: targetsOf(of.bound),
 	}
 	outcome.MovedReplicas = movedReplicas(outcome.Before, outcome.After)
-	outcome.Verdict, outcome.Reason = r.verdict(of, &outcome)
-	outcome.Message = r.message(of, &outcome)
+	outcome.Verdict, outcome.Reason = s.verdict(of, &outcome)
+	outcome.Message = s.message(of, &outcome)
 	return outcome
 }
 
-func (r *run) verdict(of *subject, outcome *Outcome) (verdict Verdict, reason string) {
+func (s *simulator) verdict(of *subject, outcome *Outcome) (verdict Verdict, reason string) {
 	switch {
-	case r.losesLastCopy(of):
-		return LastCopyLost, cmp.Or(of.failure.reason, of.waiting.reason, ReasonClusterRemoved)
+	case s.losesLastCopy(of):
+		return LastCopyLost, cmp.Or(of.failure.reason, of.waiting.reason, workv1alpha2.BindingReasonClusterRemoved)
 	case of.failure != (finding{}):
 		return Unplaced, of.failure.reason
-	case of.waiting != (finding{}) && outcome.IsChanged() && of.waiting.reason != ReasonAttached && placement.DescribeShortfall(of.bound.BindingSpec()) != "":
-		return Unplaced, ReasonClusterRemoved
-	case of.waiting != (finding{}) && (of.waiting.reason != ReasonAttached || !outcome.IsChanged()):
+	case of.waiting != (finding{}) && outcome.IsChanged() && of.waiting.reason != diagnose.ReasonAttached && placement.DescribeShortfall(of.bound.BindingSpec()) != "":
+		return Unplaced, workv1alpha2.BindingReasonClusterRemoved
+	case of.waiting != (finding{}) && (of.waiting.reason != diagnose.ReasonAttached || !outcome.IsChanged()):
 		return NotScheduled, of.waiting.reason
 	case outcome.IsChanged():
 		return Changed, of.waiting.reason
@@ -181,13 +158,13 @@ func (r *run) verdict(of *subject, outcome *Outcome) (verdict Verdict, reason st
 
 // losesLastCopy reports whether copies exist now, and none is left after the changes. Copies that
 // remain until an eviction ends are not lost. Copies in terminating clusters are.
-func (r *run) losesLastCopy(of *subject) bool {
+func (s *simulator) losesLastCopy(of *subject) bool {
 	if of.before == nil || of.bound == nil {
 		return false
 	}
 	remaining := binding.ExpectedClusters(of.bound.BindingSpec())
 	for name := range remaining {
-		if cluster := r.cluster(name); cluster != nil && cluster.DeletionTimestamp != nil {
+		if cluster := s.cluster(name); cluster != nil && cluster.DeletionTimestamp != nil {
 			remaining.Delete(name)
 		}
 	}
@@ -195,7 +172,7 @@ func (r *run) losesLastCopy(of *subject) bool {
 }
 
 // message explains the outcome: the failure, or why clusters are left, or why nothing happens.
-func (r *run) message(of *subject, outcome *Outcome) string {
+func (s *simulator) message(of *subject, outcome *Outcome) string {
 	var parts []string
 	if of.failure != (finding{}) {
 		parts = append(parts, strings.TrimSuffix(of.failure.message, "."))
@@ -212,20 +189,23 @@ func (r *run) message(of *subject, outcome *Outcome) string {
 		parts = append(parts, "new")
 	case outcome.Verdict == Changed:
 		parts = append(parts, of.trigger)
-	case r.isInChangedCluster(outcome) && of.trigger == "":
+	case s.isInChangedCluster(outcome) && of.trigger == "":
 		parts = append(parts, "stays: a divided workload moves only if its placement, its replicas or its set of clusters changes")
 	}
 	return strings.Join(append(parts, of.remarks...), "; ")
 }
 
 // isInChangedCluster reports whether labels or taints of a cluster of the object change.
-func (r *run) isInChangedCluster(outcome *Outcome) bool {
-	changed := sets.New(r.Changes.Names()...)
-	return slices.ContainsFunc(outcome.Before, func(target Target) bool { return changed.Has(target.Cluster) })
+func (s *simulator) isInChangedCluster(outcome *Outcome) bool {
+	changed := sets.New(s.Changes.Names()...)
+	return slices.ContainsFunc(outcome.Before, func(target diagnose.Target) bool { return changed.Has(target.Cluster) })
 }
 
-// describeLeaving returns the reasons for which the object leaves clusters. Clusters with the same
-// reason are named together.
+// maxNamedClusters limits how many clusters with the same reason a message names.
+const maxNamedClusters = 3
+
+// describeLeaving returns the reasons why the object leaves clusters. Clusters with the same reason are named
+// together.
 func describeLeaving(of *subject, outcome *Outcome) string {
 	remaining := sets.New[string]()
 	for _, target := range outcome.After {
@@ -246,40 +226,36 @@ func describeLeaving(of *subject, outcome *Outcome) string {
 	texts := make([]string, len(reasons))
 	for i, reason := range reasons {
 		names := clusters[reason]
-		if more := len(names) - maxNamed; more > 0 {
-			names = append(names[:maxNamed:maxNamed], fmt.Sprintf("%d more", more))
-		}
-		texts[i] = strings.Join(names, ", ") + ": " + reason
+		named := min(len(names), maxNamedClusters)
+		texts[i] = diagnose.JoinLimited(names[:named], len(names)-named) + ": " + reason
 	}
 	return strings.Join(texts, "; ")
 }
 
-// targetsOf returns the clusters of a binding, which may be nil, sorted by name.
-func targetsOf(bound binding.Object) []Target {
-	targets := []Target{}
+// targetsOf returns the target clusters of a binding, which may be nil.
+func targetsOf(bound binding.Object) []diagnose.Target {
 	if bound == nil {
-		return targets
+		return []diagnose.Target{}
 	}
-	spec := bound.BindingSpec()
-	for _, each := range binding.TargetClusters(spec) {
-		target := Target{Cluster: each.Name}
-		if placement.HasReplicas(spec) {
-			target.Replicas = new(each.Replicas)
-		}
-		targets = append(targets, target)
+	return diagnose.TargetsOf(bound)
+}
+
+// replicasIn returns the number of replicas in the target cluster, which is 0 for an object without replicas.
+func replicasIn(target diagnose.Target) int64 {
+	if target.Replicas == nil {
+		return 0
 	}
-	slices.SortFunc(targets, func(a, b Target) int { return cmp.Compare(a.Cluster, b.Cluster) })
-	return targets
+	return int64(*target.Replicas)
 }
 
 // movedReplicas returns the number of replicas that leave their cluster.
-func movedReplicas(before, after []Target) (moved int64) {
+func movedReplicas(before, after []diagnose.Target) (moved int64) {
 	kept := map[string]int64{}
 	for _, target := range after {
-		kept[target.Cluster] = target.count()
+		kept[target.Cluster] = replicasIn(target)
 	}
 	for _, target := range before {
-		moved += max(0, target.count()-kept[target.Cluster])
+		moved += max(0, replicasIn(target)-kept[target.Cluster])
 	}
 	return moved
 }

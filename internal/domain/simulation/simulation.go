@@ -1,10 +1,13 @@
 // Package simulation computes to which clusters objects would go, and which copies would leave their
 // clusters, if clusters, policies or templates were different.
 //
-// Run applies hypothetical changes to the state of a control plane and makes the decisions that the
-// detector, the taint manager, the scheduler and the dependencies controller would make, with the
-// functions that these programs call: policy.Decide and policy.UpdateBinding, failover.Evict,
-// placement.Decide and placement.Explain, and dependency.SnapshotOf.
+// Run walks the pipeline that package diagnose describes, from the template to the schedule, with planned
+// objects: it applies the changes to the objects of a control plane, and makes the decisions of the detector,
+// the taint manager, the scheduler and the dependencies controller with the functions that these components
+// call. The stages after the schedule do not change clusters, so Run leaves them out. Package diagnose only
+// reads what the components have reported about one template; Run decides about all bindings together,
+// because they compete for capacity. So the two packages share the stages' decisions, reasons and targets, but no
+// loop over the stages.
 //
 // Invariants:
 //   - Run is pure and modifies no argument. Equal arguments give equal results in equal order.
@@ -52,8 +55,7 @@ type Input struct {
 	Now   time.Time
 }
 
-// Settings are the settings of the programs of the control plane. No object in the control plane
-// holds them.
+// Settings are the settings of the control plane's components. They cannot be read from objects.
 type Settings struct {
 	// SchedulerName is the name of the scheduler that is simulated.
 	SchedulerName string
@@ -64,15 +66,15 @@ type Settings struct {
 	Evictions bool
 	// Preemption reports whether the feature gate PropagationPolicyPreemption is enabled.
 	Preemption bool
-	// Models reports whether estimates use the grades of nodes that clusters report.
+	// Models reports whether estimates use the resource models that clusters report.
 	Models bool
-	// OvercommitProtection reports whether a workload that is placed in this simulation uses capacity
-	// for the workloads that are placed later.
+	// OvercommitProtection reports whether workloads that the simulation has placed reduce the capacity for
+	// those that it places later.
 	OvercommitProtection bool
 }
 
-// run holds the state of one simulation.
-type run struct {
+// simulator holds the state of one simulation.
+type simulator struct {
 	Input
 	// clusters are the clusters after the changes, and byName the same clusters by name.
 	clusters []*clusterv1alpha1.Cluster
@@ -82,48 +84,49 @@ type run struct {
 	// the same subjects in the order of the result.
 	subjects map[bindingKey]*subject
 	sorted   []*subject
-	// groups are the subjects by namespace and key of their workload affinity groups.
-	groups  map[groupKey][]*subject
+	// groups are the subjects in each workload affinity group.
+	groups map[groupKey][]*subject
+	// assumed are the workloads that this simulation has placed.
 	assumed *capacity.AssumptionCache
 }
 
 // Run simulates the changes and returns the result for each selected object.
 func Run(ctx context.Context, in Input) Result {
-	r := newRun(in)
-	for _, each := range r.candidates() {
-		r.bindTemplate(ctx, each)
+	s := newSimulator(in)
+	for _, each := range s.candidates() {
+		s.bindTemplate(ctx, each)
 	}
-	r.sortSubjects()
-	r.attachGiven()
-	r.selectAttached()
-	for _, each := range r.sorted {
-		if each.isSelected && r.Settings.Evictions {
-			r.evict(each)
+	s.sortSubjects()
+	s.attachGivenTemplates()
+	s.selectAttached()
+	for _, each := range s.sorted {
+		if each.isSelected && s.Settings.Evictions {
+			s.evict(each)
 		}
 	}
-	r.scheduleAll()
-	r.followDependents()
-	return r.result()
+	s.scheduleAll()
+	s.updateAttachedBindings()
+	return s.result()
 }
 
-func newRun(in Input) *run {
-	r := &run{
+func newSimulator(in Input) *simulator {
+	s := &simulator{
 		Input: in, clusters: in.Changes.Apply(in.Clusters, in.Now), byName: map[string]*clusterv1alpha1.Cluster{},
 		policies: policy.NewIndex(), subjects: map[bindingKey]*subject{}, groups: map[groupKey][]*subject{}, assumed: capacity.NewAssumptionCache(),
 	}
-	for _, cluster := range r.clusters {
-		r.byName[cluster.Name] = cluster
+	for _, cluster := range s.clusters {
+		s.byName[cluster.Name] = cluster
 	}
 	for _, list := range [][]policy.Object{in.Policies, in.GivenPolicies} {
 		for _, each := range list {
-			r.policies.Put(each)
+			s.policies.Put(each)
 		}
 	}
 	for _, bound := range in.Bindings {
-		r.subjects[keyOf(bound)] = newSubject(bound, in.All)
+		s.subjects[keyOf(bound)] = newSubject(bound, in.All)
 	}
-	return r
+	return s
 }
 
 // cluster returns a cluster after the changes, or nil.
-func (r *run) cluster(name string) *clusterv1alpha1.Cluster { return r.byName[name] }
+func (s *simulator) cluster(name string) *clusterv1alpha1.Cluster { return s.byName[name] }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"karmada.io/karmada/internal/domain/diagnose"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func describe(o Outcome) string {
 	return text
 }
 
-func describeTargets(targets []Target) string {
+func describeTargets(targets []diagnose.Target) string {
 	if len(targets) == 0 {
 		return "none"
 	}
@@ -146,7 +147,7 @@ func TestClusterChanges(t *testing.T) {
 		"no policy": {
 			placement: onM1, replicas: -1, changes: ClusterChanges{Without: []string{"m1"}},
 			change: func(b *workv1alpha2.ResourceBinding) { b.Labels = nil },
-			want:   "lastCopyLost: m1 -> none [NotManaged] not scheduled by this scheduler: no policy claims the object; m1: being removed",
+			want:   "lastCopyLost: m1 -> none [NotManagedByScheduler] not scheduled by this scheduler: no policy claims the object; m1: being removed",
 		},
 		"too little capacity elsewhere": {
 			placement: byCapacity, replicas: 29, changes: ClusterChanges{Without: []string{"m1"}},

@@ -28,14 +28,14 @@ type groupKey struct{ namespace, key string }
 
 // subject is one object whose clusters are simulated.
 type subject struct {
-	// resource is the template. policy is the policy that claims the template after the changes.
+	// resource refers to the template. policy names the policy that claims the template after the changes.
 	resource workv1alpha2.ObjectReference
 	policy   string
-	// before is the stored binding, or nil. bound is the binding after the changes, or nil. It is
-	// before itself until edit returns a copy.
+	// before is the stored binding, or nil. bound is the binding after the changes, or nil. Both are the
+	// same object until edit copies it.
 	before, bound binding.Object
-	// labels are the labels of a template whose binding is made in this simulation, and dependencies
-	// the objects that are propagated with it.
+	// labels are the template's labels, and dependencies the objects that are propagated with it. They are set
+	// only if this simulation changes the binding.
 	labels       map[string]string
 	dependencies []dependency.Reference
 	// isSelected reports whether the subject is part of the result.
@@ -45,15 +45,15 @@ type subject struct {
 	waiting, failure finding
 	// trigger is the rule by which the scheduler places the object again.
 	trigger string
-	// affinityGroup is the cluster affinity group in use after the scheduling. remarks are further
-	// sentences about the scheduling: groups that do not fit, and clusters that do not exist.
+	// affinityGroup is the cluster affinity group in use after the scheduling. remarks describe groups that
+	// do not fit, and clusters that do not exist.
 	affinityGroup string
 	remarks       []string
-	// leaving holds the reason why the object leaves a cluster, by the name of the cluster.
+	// leaving contains the reason why the object leaves a cluster, by cluster name.
 	leaving map[string]string
 }
 
-// finding is a reason for programs with a message for users. The zero value is no finding.
+// finding is a machine-readable reason with a message for users. The zero value means that there is no finding.
 type finding struct{ reason, message string }
 
 func newSubject(bound binding.Object, isSelected bool) *subject {
@@ -64,7 +64,7 @@ func newSubject(bound binding.Object, isSelected bool) *subject {
 	return s
 }
 
-// edit returns the binding for changes. The stored binding is not changed.
+// edit returns the binding for changes. On first use, it copies the stored binding, which stays unchanged.
 func (s *subject) edit() binding.Object {
 	if s.bound != nil && s.bound == s.before {
 		s.bound = binding.Copy(s.before)
@@ -73,9 +73,9 @@ func (s *subject) edit() binding.Object {
 }
 
 // sortSubjects sorts the subjects by the namespace and name of their binding, ResourceBindings first.
-func (r *run) sortSubjects() {
-	keys := make([]bindingKey, 0, len(r.subjects))
-	for key := range r.subjects {
+func (s *simulator) sortSubjects() {
+	keys := make([]bindingKey, 0, len(s.subjects))
+	for key := range s.subjects {
 		keys = append(keys, key)
 	}
 	slices.SortFunc(keys, func(a, b bindingKey) int {
@@ -88,32 +88,32 @@ func (r *run) sortSubjects() {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for _, key := range keys {
-		each := r.subjects[key]
-		r.sorted = append(r.sorted, each)
+		each := s.subjects[key]
+		s.sorted = append(s.sorted, each)
 		if each.bound == nil {
 			continue
 		}
 		for _, group := range placement.WorkloadGroupKeys(each.bound) {
 			at := groupKey{key.Namespace, group}
-			r.groups[at] = append(r.groups[at], each)
+			s.groups[at] = append(s.groups[at], each)
 		}
 	}
 }
 
 // selectAttached selects the bindings that follow a selected binding.
-func (r *run) selectAttached() {
-	for _, each := range r.sorted {
+func (s *simulator) selectAttached() {
+	for _, each := range s.sorted {
 		if each.isSelected || each.bound == nil {
 			continue
 		}
 		each.isSelected = slices.ContainsFunc(each.bound.BindingSpec().RequiredBy, func(by workv1alpha2.BindingSnapshot) bool {
-			dependent := r.dependentOf(by)
+			dependent := s.dependentOf(by)
 			return dependent != nil && dependent.isSelected
 		})
 	}
 }
 
-// dependentOf returns the subject to which an entry of spec.requiredBy refers, or nil.
-func (r *run) dependentOf(by workv1alpha2.BindingSnapshot) *subject {
-	return r.subjects[bindingKey{types.NamespacedName{Namespace: by.Namespace, Name: by.Name}, true}]
+// dependentOf returns the subject to which the entry of spec.requiredBy refers, or nil.
+func (s *simulator) dependentOf(by workv1alpha2.BindingSnapshot) *subject {
+	return s.subjects[bindingKey{types.NamespacedName{Namespace: by.Namespace, Name: by.Name}, true}]
 }

@@ -37,14 +37,14 @@ func keyOfTemplate(template *unstructured.Unstructured) templateKey {
 }
 
 // candidates returns the given templates and, if there are given policies, the other stored templates.
-func (r *run) candidates() []candidate {
+func (s *simulator) candidates() []candidate {
 	stored := map[templateKey]*unstructured.Unstructured{}
-	for _, template := range r.Templates {
+	for _, template := range s.Templates {
 		stored[keyOfTemplate(template)] = template
 	}
 	isGiven := map[templateKey]bool{}
 	var all []candidate
-	for _, given := range slices.Backward(r.GivenTemplates) {
+	for _, given := range slices.Backward(s.GivenTemplates) {
 		key := keyOfTemplate(given)
 		if !isGiven[key] { // the last of several counts, as if they were applied one after the other
 			isGiven[key] = true
@@ -52,10 +52,10 @@ func (r *run) candidates() []candidate {
 		}
 	}
 	slices.Reverse(all)
-	if len(r.GivenPolicies) == 0 {
+	if len(s.GivenPolicies) == 0 {
 		return all
 	}
-	for _, template := range r.Templates {
+	for _, template := range s.Templates {
 		if !isGiven[keyOfTemplate(template)] {
 			all = append(all, candidate{template.DeepCopy(), false})
 		}
@@ -147,13 +147,13 @@ func ReviseReplicas(ctx context.Context, rules interpreter.Source, templates []*
 }
 
 // bindingKeyOf returns the key of the template's binding, whether or not the binding exists.
-func (r *run) bindingKeyOf(template *unstructured.Unstructured) bindingKey {
+func (s *simulator) bindingKeyOf(template *unstructured.Unstructured) bindingKey {
 	keyOfName := func(name string) bindingKey {
 		return bindingKey{types.NamespacedName{Namespace: template.GetNamespace(), Name: name}, template.GetNamespace() != ""}
 	}
 	// get never fails, so Find does not either.
 	bound, freeName, _ := binding.Find(template.GroupVersionKind().GroupKind(), template.GetName(), func(name string) (binding.Object, error) {
-		of := r.subjects[keyOfName(name)]
+		of := s.subjects[keyOfName(name)]
 		switch {
 		case of == nil:
 			return nil, nil
