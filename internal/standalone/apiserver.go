@@ -16,7 +16,6 @@ import (
 
 	"karmada.io/karmada/internal/extensionserver"
 	"karmada.io/karmada/internal/pki"
-	"karmada.io/karmada/internal/standalone/simulation"
 )
 
 const (
@@ -38,7 +37,7 @@ type apiServerOptions struct {
 	flags     []string
 	admission []AdmissionPlugin
 	// metrics is the API of resource metrics. nil means that the API server does not serve it.
-	metrics *simulation.Metrics
+	metrics *simulatedMetrics
 }
 
 // apiServer is a running kube-apiserver that clients of this process can call without a network
@@ -77,7 +76,7 @@ func startAPIServer(ctx context.Context, o apiServerOptions) (*apiServer, error)
 
 // runAPIServer starts kube-apiserver in the same way as the kube-apiserver program, but keeps a
 // reference to the server.
-func runAPIServer(ctx context.Context, completed options.CompletedOptions, metrics *simulation.Metrics) (*apiServer, error) {
+func runAPIServer(ctx context.Context, completed options.CompletedOptions, metrics *simulatedMetrics) (*apiServer, error) {
 	config, err := app.NewConfig(completed)
 	if err != nil {
 		return nil, fmt.Errorf("configuring kube-apiserver: %w", err)
@@ -127,7 +126,7 @@ func serveAllMetrics(config *genericapiserver.RecommendedConfig) {
 }
 
 // describeMetrics adds the schemas of resource metrics to the schemas of an API server.
-func describeMetrics(config *genericapiserver.RecommendedConfig, metrics *simulation.Metrics) {
+func describeMetrics(config *genericapiserver.RecommendedConfig, metrics *simulatedMetrics) {
 	own := config.OpenAPIV3Config.GetDefinitions
 	all := func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 		definitions := own(ref)

@@ -18,7 +18,6 @@ import (
 
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/standalone/etcd"
-	"karmada.io/karmada/internal/standalone/simulation"
 )
 
 const (
@@ -85,7 +84,7 @@ type Cluster struct {
 	listener         *listener
 	config           *rest.Config
 	inProcessConfig  *rest.Config
-	metrics          *simulation.Metrics
+	metrics          *simulatedMetrics
 	servers          serverGroup
 	stopOnce         sync.Once
 }
@@ -105,7 +104,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	}
 	c := &Cluster{options: o, certs: certsDir(o.Dir)}
 	if o.Simulate {
-		c.metrics = simulation.NewMetrics()
+		c.metrics = newSimulatedMetrics()
 	}
 	defer func() {
 		if err != nil {
@@ -284,7 +283,7 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 	}
 	c.servers.add(stageClients, simulator)
 	if c.options.Simulate {
-		manager, err := simulation.New(ctx, c.InProcessConfig(), c.metrics)
+		manager, err := newSimulation(ctx, c.InProcessConfig(), c.metrics)
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 
 	"k8s.io/klog/v2"
-
-	"karmada.io/karmada/internal/standalone/atrest"
 )
 
 // encryptionFile returns the path of the file with the key that encrypts Secrets and Works in
@@ -21,14 +19,14 @@ func (c *Cluster) encryptionFile() string { return filepath.Join(c.options.Dir, 
 func (c *Cluster) encryptStorage(ctx context.Context) error {
 	store := c.etcd.Client()
 	startOver := cmp.Or(c.options.StartOverAdvice, "start over without "+c.options.Dir)
-	plain, err := atrest.PrepareKeyFile(ctx, c.encryptionFile(), startOver, store)
+	plain, err := prepareKeyFile(ctx, c.encryptionFile(), startOver, store)
 	if err != nil {
 		return fmt.Errorf("preparing the encryption of cluster %q: %w", c.options.Name, err)
 	}
 	if len(plain) == 0 {
 		return nil
 	}
-	encrypted, err := atrest.Encrypt(ctx, c.encryptionFile(), store, plain)
+	encrypted, err := Encrypt(ctx, c.encryptionFile(), store, plain)
 	logger := klog.FromContext(ctx).WithValues("cluster", c.options.Name, "found", len(plain), "encrypted", encrypted)
 	if err != nil {
 		logger.Error(err, "Encrypting Secrets and Works of an earlier release, the next start retries")

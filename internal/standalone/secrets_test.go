@@ -33,7 +33,7 @@ const (
 	secretText      = "sentinel-that-must-not-be-on-the-disk"
 	secretsPrefix   = "/registry/secrets/default/"
 	worksPrefix     = "/registry/work.karmada.io/works/default/"
-	encryptedPrefix = "k8s:enc:secretbox:v1:key-"
+	secretboxPrefix = "k8s:enc:secretbox:v1:key-"
 )
 
 var worksResource = workv1alpha1.GroupVersion.WithResource(workv1alpha1.ResourcePluralWork)
@@ -89,7 +89,7 @@ func serveWorks(ctx context.Context, t *testing.T, cluster *Cluster) dynamic.Res
 func mustBeEncrypted(t *testing.T, store clientv3.KV, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
-		if raw := rawValue(t, store, key); !bytes.HasPrefix(raw, []byte(encryptedPrefix)) {
+		if raw := rawValue(t, store, key); !bytes.HasPrefix(raw, []byte(secretboxPrefix)) {
 			t.Errorf("%s is stored as %q", key, raw)
 		}
 	}

@@ -17,8 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 	"k8s.io/utils/ptr"
-
-	"karmada.io/karmada/internal/standalone/simulation"
 )
 
 // checkSimulation checks that a simulated cluster has volumes, addresses, resource metrics and
@@ -60,7 +58,7 @@ func createAutoscaled(ctx context.Context, t *testing.T, client kubernetes.Inter
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{simulation.CPUUsageAnnotation: "150m"}},
+			ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{CPUUsageAnnotation: "150m"}},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{container}},
 		},
 	}}

@@ -14,10 +14,9 @@ import (
 	kubecontrollermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 
 	"karmada.io/karmada/internal/programs/command"
-	"karmada.io/karmada/internal/standalone/karmadaapiserver"
 )
 
-func runKarmadaAPIServer() int { return runKubernetes(karmadaapiserver.NewCommand) }
+func runKarmadaAPIServer() int { return runKubernetes(newKarmadaAPIServerCommand) }
 
 func runKubeAPIServer() int { return runKubernetes(kubeapiserver.NewAPIServerCommand) }
 

@@ -13,7 +13,6 @@ import (
 
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/components"
-	"karmada.io/karmada/internal/standalone/karmadaapiserver"
 )
 
 // Program is one program of the binary.
@@ -33,7 +32,7 @@ func Programs() []Program {
 		all = append(all, Program{component.Name, func() int { return runComponent(component) }})
 	}
 	return append(all,
-		Program{karmadaapiserver.Name, runKarmadaAPIServer},
+		Program{karmadaAPIServerName, runKarmadaAPIServer},
 		Program{"kube-apiserver", runKubeAPIServer},
 		Program{"kube-controller-manager", runKubeControllerManager},
 		Program{"etcd", runEtcd},

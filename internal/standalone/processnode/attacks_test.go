@@ -17,7 +17,6 @@ import (
 	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/standalone/processnode/layout"
-	"karmada.io/karmada/internal/standalone/processnode/process"
 	"karmada.io/karmada/internal/testenv/testetcd"
 )
 
@@ -33,7 +32,7 @@ func isEnded(pod *corev1.Pod) error {
 // may create Pods could make a program of Karmada try the same, with flags, or with a kubeconfig
 // that names a command or files.
 func TestProgramCannotAccessFilesOfMachine(t *testing.T) {
-	if !process.IsConfinementSupported() {
+	if !isConfinementSupported() {
 		t.Fatal("this kernel has no Landlock: the node must not run programs here")
 	}
 	home := t.TempDir()
@@ -212,7 +211,7 @@ func TestExecProbeRunsNoCommandOfMachine(t *testing.T) {
 	}
 	n.create(t, pod)
 	n.await(t, "probe", "running", isRunning)
-	p := n.findPod(namespace, "probe").Container("main").(*container)
+	p := n.findPod(namespace, "probe").findContainer("main")
 	if err := p.execWithOutput(t.Context(), []string{"/bin/sh", "-c", "touch " + marker}, nil); !errors.Is(err, layout.ErrForeignCommand) {
 		t.Errorf("the probe ended with %v", err)
 	}

@@ -16,9 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 	"karmada.io/karmada/internal/standalone/processnode/layout"
-	"karmada.io/karmada/internal/standalone/processnode/process"
 )
 
 // Reasons of container states. They are the same as those of a kubelet.
@@ -55,15 +53,15 @@ type container struct {
 	// failures counts the consecutive ends of the program. The count determines the delay before
 	// the next start.
 	failures int
-	running  *process.Process
+	running  *process
 	command  layout.Command
-	logs     map[int32]*kubelet.LogFile
+	logs     map[int32]*logFile
 }
 
 // newContainer returns a container with the status that an earlier run of the node wrote. If the
 // container was running at that time, it is now recorded as ended.
 func newContainer(p *pod, spec *corev1.Container, reported *corev1.ContainerStatus, isInit bool) *container {
-	c := &container{pod: p, spec: spec, isInit: isInit, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*kubelet.LogFile{}}
+	c := &container{pod: p, spec: spec, isInit: isInit, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*logFile{}}
 	c.status = corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, State: waitingState(reasonCreating, "")}
 	if isInit {
 		c.status.State = waitingState(reasonInitializing, "")
@@ -74,7 +72,7 @@ func newContainer(p *pod, spec *corev1.Container, reported *corev1.ContainerStat
 	c.status = *reported
 	if running := reported.State.Running; running != nil {
 		c.status.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: process.ExitCodeUnknown, Reason: reasonUnknown, Message: "The node was stopped while the program ran.",
+			ExitCode: exitCodeUnknown, Reason: reasonUnknown, Message: "The node was stopped while the program ran.",
 			StartedAt: running.StartedAt, FinishedAt: metav1.NewTime(p.node.now()), ContainerID: reported.ContainerID,
 		}}
 		c.status.Ready = false
@@ -220,7 +218,7 @@ func (c *container) recordStartFailure(reason string, err error) {
 }
 
 // start starts the program. If the start fails, reason is the reason for the container status.
-func (c *container) start(ctx context.Context) (launched *process.Process, reason string, err error) {
+func (c *container) start(ctx context.Context) (launched *process, reason string, err error) {
 	command, reason, err := c.prepareCommand(ctx)
 	if err != nil {
 		return nil, reason, err
@@ -236,7 +234,7 @@ func (c *container) start(ctx context.Context) (launched *process.Process, reaso
 		return nil, reasonStartError, err
 	}
 	stdout, stderr := log.Stream(stdoutName), log.Stream(stderrName)
-	launched, err = process.Launch(c.pod.node.spawner, newExecCmd(command), c.confinement(command), stdout, stderr)
+	launched, err = launch(c.pod.node.spawner, newExecCmd(command), c.confinement(command), stdout, stderr)
 	if err != nil {
 		log.Close()
 		return nil, reasonStartError, err
@@ -321,11 +319,11 @@ func systemFiles() []string {
 
 // confinement returns the file access of the container's program. The program can read the mounted
 // volumes, and can write only to the directory of its container and to emptyDir volumes.
-func (c *container) confinement(command layout.Command) process.Confinement {
+func (c *container) confinement(command layout.Command) confinement {
 	if c.pod.node.options.Unconfined {
-		return process.Confinement{}
+		return confinement{}
 	}
-	confinement := process.Confinement{
+	confinement := confinement{
 		Program: command.Path, Read: slices.Concat(systemFiles(), c.egressFiles()), Write: []string{filepath.Join(c.dir, "root")},
 	}
 	// Allow access to the whole directory of a volume, because the files of a volume are links to
@@ -353,16 +351,16 @@ func (c *container) logPath(run int32) string {
 }
 
 // openLog creates the log of a run. It keeps the log of the previous run and deletes older logs.
-func (c *container) openLog(run int32) (*kubelet.LogFile, error) {
+func (c *container) openLog(run int32) (*logFile, error) {
 	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory of logs: %w", err)
 	}
 	for _, oldRun := range []int32{run - 2, run} {
-		if err := kubelet.RemoveLog(c.logPath(oldRun)); err != nil {
+		if err := removeLog(c.logPath(oldRun)); err != nil {
 			return nil, err
 		}
 	}
-	log, err := kubelet.CreateLog(c.logPath(run), c.pod.node.now)
+	log, err := createLog(c.logPath(run), c.pod.node.now)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +372,7 @@ func (c *container) openLog(run int32) (*kubelet.LogFile, error) {
 }
 
 // recordEnd records how the program ended.
-func (c *container) recordEnd(ctx context.Context, launched *process.Process, began time.Time) {
+func (c *container) recordEnd(ctx context.Context, launched *process, began time.Time) {
 	now, message := c.pod.node.now(), c.terminationMessage(ctx, launched)
 	c.updateStatus(func(status *corev1.ContainerStatus) {
 		c.running = nil
@@ -389,8 +387,8 @@ func (c *container) recordEnd(ctx context.Context, launched *process.Process, be
 		if launched.ExitCode() != 0 {
 			end.Reason = reasonError
 		}
-		if launched.ExitCode() > process.SignalExitCodeBase {
-			end.Signal = launched.ExitCode() - process.SignalExitCodeBase
+		if launched.ExitCode() > signalExitCodeBase {
+			end.Signal = launched.ExitCode() - signalExitCodeBase
 		}
 		status.State = corev1.ContainerState{Terminated: end}
 		status.Ready, status.Started = false, new(bool)
@@ -405,19 +403,19 @@ const (
 
 // terminationMessage returns the end of the log of a program that failed, if the container asks for it.
 // The file of a termination message is not supported.
-func (c *container) terminationMessage(ctx context.Context, launched *process.Process) string {
+func (c *container) terminationMessage(ctx context.Context, launched *process) string {
 	if launched.ExitCode() == 0 || c.spec.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
 		return ""
 	}
 	var text bytes.Buffer
 	path := c.logPath(c.currentStatus().RestartCount)
 	// A log that cannot be read gives no message, as in a kubelet.
-	_ = kubelet.ReadLog(context.WithoutCancel(ctx), path, nil, kubelet.LogQuery{Tail: maxTerminationLines}, &text)
+	_ = readLog(context.WithoutCancel(ctx), path, nil, logQuery{Tail: maxTerminationLines}, &text)
 	return string(text.Bytes()[max(0, text.Len()-maxTerminationBytes):])
 }
 
 // runProbes runs the probes of the program until ctx ends.
-func (c *container) runProbes(ctx context.Context, launched *process.Process) *sync.WaitGroup {
+func (c *container) runProbes(ctx context.Context, launched *process) *sync.WaitGroup {
 	p := &prober{container: c.spec, address: c.pod.address.String(), execWithOutput: c.execWithOutput}
 	wg := &sync.WaitGroup{}
 	startProbes := func() {
@@ -464,7 +462,7 @@ func (c *container) recordReadinessProbe(err error) {
 
 // stopOnFailure returns a probe callback that stops the program when the probe fails. The restart
 // policy then decides whether the program is restarted.
-func (c *container) stopOnFailure(launched *process.Process, probeName string) func(error) {
+func (c *container) stopOnFailure(launched *process, probeName string) func(error) {
 	return func(err error) {
 		if err == nil {
 			return

@@ -10,13 +10,10 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"karmada.io/karmada/internal/standalone/processnode/kubelet"
-	"karmada.io/karmada/internal/standalone/processnode/process"
 )
 
 // findPod returns a Pod of this node, or nil if the Pod does not run on this node.
-func (n *Node) findPod(namespace, name string) kubelet.Pod {
+func (n *Node) findPod(namespace, name string) *pod {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range n.pods {
@@ -27,11 +24,8 @@ func (n *Node) findPod(namespace, name string) kubelet.Pod {
 	return nil
 }
 
-// Address implements kubelet.Pod.
-func (p *pod) Address() string { return p.address.String() }
-
-// Container implements kubelet.Pod.
-func (p *pod) Container(name string) kubelet.Container {
+// findContainer returns a container or an init container of the Pod by name, and nil if there is none.
+func (p *pod) findContainer(name string) *container {
 	for _, c := range append(append([]*container{}, p.containers...), p.initContainers...) {
 		if c.spec.Name == name {
 			return c
@@ -42,8 +36,9 @@ func (p *pod) Container(name string) kubelet.Container {
 
 var errLogNotFound = errors.New("no log found")
 
-// Log implements kubelet.Container.
-func (c *container) Log(previous bool) (path string, log *kubelet.LogFile, err error) {
+// log returns the log file of the current or the previous run of the container. file is nil if that run
+// has ended.
+func (c *container) log(previous bool) (path string, file *logFile, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	run, state := c.status.RestartCount, c.status.State
@@ -70,16 +65,16 @@ func describeState(state corev1.ContainerState) string {
 	}
 }
 
-// execWithOutput runs a command in the container, as Exec does, and writes both output streams to
-// out.
+// execWithOutput does the same as exec, and writes both output streams to out.
 func (c *container) execWithOutput(ctx context.Context, command []string, out io.Writer) error {
-	return c.Exec(ctx, command, kubelet.Streams{Stdout: out, Stderr: out})
+	return c.exec(ctx, command, standardStreams{Stdout: out, Stderr: out})
 }
 
 var errNotRunning = errors.New("the program is not running")
 
-// Exec implements kubelet.Container.
-func (c *container) Exec(ctx context.Context, arguments []string, streams kubelet.Streams) error {
+// exec runs a command in the container and returns when the command has ended. It returns a non-zero exit
+// code as an *exec.ExitError.
+func (c *container) exec(ctx context.Context, arguments []string, streams standardStreams) error {
 	c.mu.Lock()
 	running, command := c.running, c.command
 	c.mu.Unlock()
@@ -92,8 +87,8 @@ func (c *container) Exec(ctx context.Context, arguments []string, streams kubele
 	}
 	cmd := exec.CommandContext(ctx, execCommand.Path)
 	cmd.Args = append([]string{execCommand.Name}, execCommand.Args...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = execCommand.Env, execCommand.Dir, process.OutputTimeout
-	cmd.Cancel = func() error { process.Kill(cmd); return nil }
+	cmd.Env, cmd.Dir, cmd.WaitDelay = execCommand.Env, execCommand.Dir, outputTimeout
+	cmd.Cancel = func() error { killProcessGroup(cmd); return nil }
 	cmd.Stdout, cmd.Stderr = streams.Stdout, streams.Stderr
 	if streams.Stdin != nil {
 		// With cmd.Stdin, Wait would block until the client sends more input, so use a pipe.
@@ -114,9 +109,9 @@ func (c *container) Exec(ctx context.Context, arguments []string, streams kubele
 	return cmd.Wait() // callers read the exit code
 }
 
-// Attach implements kubelet.Container. Programs have no standard input, so the input of the
-// client is discarded.
-func (c *container) Attach(ctx context.Context, streams kubelet.Streams) error {
+// attach copies the running program's output until the program ends. It discards the client's input,
+// because programs have no standard input.
+func (c *container) attach(ctx context.Context, streams standardStreams) error {
 	c.mu.Lock()
 	running, run := c.running, c.status.RestartCount
 	path, log := c.logPath(run), c.logs[run]
@@ -138,7 +133,7 @@ func (c *container) Attach(ctx context.Context, streams kubelet.Streams) error {
 			continue
 		}
 		wg.Go(func() {
-			errs[i] = kubelet.ReadLog(ctx, path, log, kubelet.LogQuery{Follow: true, Stream: output.name}, &lockedWriter{&lock, output.out})
+			errs[i] = readLog(ctx, path, log, logQuery{Follow: true, Stream: output.name}, &lockedWriter{&lock, output.out})
 		})
 	}
 	wg.Wait()

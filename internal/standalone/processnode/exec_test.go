@@ -19,12 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
-
-	"karmada.io/karmada/internal/standalone/processnode/logtest"
 )
 
 // followLog reads the log of a Pod in the same way as `kubectl logs -f`.
-func followLog(t *testing.T, n *testNode, name string) *logtest.Follower {
+func followLog(t *testing.T, n *testNode, name string) *logFollower {
 	t.Helper()
 	server := httptest.NewServer(n.Handler())
 	t.Cleanup(server.Close)
@@ -34,7 +32,7 @@ func followLog(t *testing.T, n *testNode, name string) *logtest.Follower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := logtest.NewFollower()
+	f := newLogFollower()
 	go func() {
 		defer f.End()
 		response, err := http.DefaultClient.Do(request)
@@ -178,7 +176,7 @@ func TestAttachShowsOutputUntilEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, ended := logtest.NewFollower(), logtest.NewFollower(), make(chan error, 1)
+	stdout, stderr, ended := newLogFollower(), newLogFollower(), make(chan error, 1)
 	go func() {
 		ended <- executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("typed"), Stdout: stdout, Stderr: stderr})
 	}()
@@ -204,7 +202,7 @@ func TestAttachShowsOutputUntilEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: logtest.NewFollower(), Stderr: logtest.NewFollower()})
+	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: newLogFollower(), Stderr: newLogFollower()})
 	if err == nil || !strings.Contains(err.Error(), errNotRunning.Error()) {
 		t.Errorf("attaching after the end: %v", err)
 	}

@@ -193,10 +193,7 @@ func TestProgramInstalledAsLinkRuns(t *testing.T) {
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command = "karmada-linked", []string{"/bin/karmada-linked"}
 	n.create(t, pod)
 	n.await(t, "linked", "running", isRunning)
-	c, ok := n.findPod(namespace, "linked").Container("main").(*container)
-	if !ok {
-		t.Fatal("the Pod has no container")
-	}
+	c := n.findPod(namespace, "linked").findContainer("main")
 	if err := c.execWithOutput(t.Context(), []string{"karmada-linked", "act:exit", "0"}, io.Discard); err != nil {
 		t.Errorf("running the program with other arguments: %v", err)
 	}

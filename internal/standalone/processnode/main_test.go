@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 func runRole(role string) (code int, err error) {
 	fmt.Println("arguments:", os.Args[1:])
 	switch role {
+	case "node":
+		return 0, runAsNode()
 	case "exit":
 		return strconv.Atoi(os.Args[1])
 	case "copy":

@@ -24,7 +24,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 )
 
 // secretVolume returns a volume with all keys of a Secret.
@@ -192,7 +191,7 @@ func (n *testNode) logs(t *testing.T, name string) string {
 	t.Helper()
 	var out strings.Builder
 	path := filepath.Join(n.options.Dir, "pods", name+"-uid", "containers", "main", "logs", "0.log")
-	if err := kubelet.ReadLog(t.Context(), path, nil, kubelet.LogQuery{Tail: -1}, &out); err != nil {
+	if err := readLog(t.Context(), path, nil, logQuery{Tail: -1}, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

@@ -14,8 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 )
 
 // prober runs the probes of a container.
@@ -98,7 +96,7 @@ func (p *prober) targetAddress(portRef intstr.IntOrString) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("port %q: %w", port, err)
 	}
-	if err := kubelet.CheckListening(target); err != nil {
+	if err := ensureListening(target); err != nil {
 		return "", fmt.Errorf("connecting: %w", err)
 	}
 	return target.String(), nil

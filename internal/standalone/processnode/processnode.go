@@ -56,7 +56,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -78,8 +77,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/standalone/processnode/kubelet"
-	"karmada.io/karmada/internal/standalone/processnode/process"
 	"karmada.io/karmada/internal/standalone/processnode/services"
 )
 
@@ -116,7 +113,7 @@ var ErrNoConfinement = errors.New("the kernel of this machine has no Landlock, w
 
 // CheckConfinement returns ErrNoConfinement if this machine cannot confine programs.
 func CheckConfinement() error {
-	if process.IsConfinementSupported() {
+	if isConfinementSupported() {
 		return nil
 	}
 	return ErrNoConfinement
@@ -132,10 +129,9 @@ type Node struct {
 	findProgram   func(file string) (string, error)
 	now           func() time.Time
 	backoff       restartBackoff
-	spawner       *process.Spawner
+	spawner       *spawner
 	events        record.EventRecorder
 	services      *services.Services
-	handler       http.Handler
 
 	stopped    chan struct{}
 	goroutines sync.WaitGroup
@@ -154,18 +150,13 @@ func New(o Options) *Node {
 		options: o, selectProgram: Container.program, findProgram: FindProgram, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
 		backoff: restartBackoff{initial: 10 * time.Second, max: 5 * time.Minute, resetAfter: 10 * time.Minute},
 	}
-	n.handler = kubelet.Node{FindPod: n.findPod, ImagePrefix: Image, Now: n.now}.Handler()
 	return n
 }
-
-// Handler serves the kubelet requests of the API server. The caller must accept only connections
-// of the API server, because exec runs programs.
-func (n *Node) Handler() http.Handler { return n.handler }
 
 // Run registers the node and runs its Pods until ctx ends. Then it stops all programs within
 // a few seconds.
 func (n *Node) Run(ctx context.Context) error {
-	n.spawner = process.NewSpawner()
+	n.spawner = newSpawner()
 	defer n.spawner.Close()
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	defer broadcaster.Shutdown()

@@ -94,10 +94,7 @@ func TestImageOfAllProgramsRunsProgramOfCommand(t *testing.T) {
 	waiting.Spec.Containers[0].Image, waiting.Spec.Containers[0].Command = "karmada", []string{"karmadactl"}
 	n.create(t, waiting)
 	n.await(t, "waiting", "running", isRunning)
-	c, ok := n.findPod(namespace, "waiting").Container("main").(*container)
-	if !ok {
-		t.Fatal("the Pod has no container")
-	}
+	c := n.findPod(namespace, "waiting").findContainer("main")
 	var out strings.Builder
 	if err := c.execWithOutput(t.Context(), []string{"karmadactl", "act:name"}, &out); err != nil || !strings.Contains(out.String(), "program karmadactl\n") {
 		t.Errorf("exec wrote %q (%v)", out.String(), err)

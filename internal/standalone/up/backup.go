@@ -14,7 +14,6 @@ import (
 	kubernetesversion "k8s.io/component-base/version"
 
 	"karmada.io/karmada/internal/standalone"
-	"karmada.io/karmada/internal/standalone/backup"
 	"karmada.io/karmada/internal/version"
 )
 
@@ -76,29 +75,29 @@ func atMostOneArgument(cmd *cobra.Command, args []string) error {
 }
 
 // writeBackup writes a backup of a running installation to a file.
-func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (backup.Manifest, error) {
+func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (backupManifest, error) {
 	pid, err := dir.runningProcess(ctx)
 	if err != nil {
-		return backup.Manifest{}, err
+		return backupManifest{}, err
 	}
 	if pid == 0 {
-		return backup.Manifest{}, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s` and retry", errNotRunning, dir.path, dir.quoted())
+		return backupManifest{}, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s` and retry", errNotRunning, dir.path, dir.quoted())
 	}
 	if _, err := os.Lstat(file); err == nil {
-		return backup.Manifest{}, fmt.Errorf("writing %s: %w: choose another name", file, backup.ErrExists)
+		return backupManifest{}, fmt.Errorf("writing %s: %w: choose another name", file, ErrExists)
 	}
 	work, err := os.MkdirTemp(filepath.Dir(file), ".karmada-backup-")
 	if err != nil {
-		return backup.Manifest{}, fmt.Errorf("creating a temporary directory beside %s: %w: choose a file in a writable directory", file, err)
+		return backupManifest{}, fmt.Errorf("creating a temporary directory beside %s: %w: choose a file in a writable directory", file, err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	snapshot := filepath.Join(work, backup.SnapshotName)
+	snapshot := filepath.Join(work, snapshotName)
 	saved, err := standalone.SaveSnapshot(ctx, dir.controlPlaneDir(), snapshot, clustersPrefix)
 	if err != nil {
-		return backup.Manifest{}, err
+		return backupManifest{}, err
 	}
-	manifest := backup.Manifest{
-		Format: backup.FormatVersion, Time: now.Truncate(time.Second), Karmada: version.Get().GitVersion,
+	manifest := backupManifest{
+		Format: backupFormatVersion, Time: now.Truncate(time.Second), Karmada: version.Get().GitVersion,
 		Kubernetes: kubernetesversion.DefaultKubeBinaryVersion, Etcd: saved.Version,
 		Revision: saved.Revision, Keys: saved.Keys, Hash: saved.Hash, Clusters: saved.NamesBelowPrefix,
 	}
@@ -106,14 +105,14 @@ func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (
 	if err != nil {
 		return manifest, err
 	}
-	return manifest, backup.Write(file, manifest, append([]backup.Source{{Name: backup.SnapshotName, Path: snapshot}}, sources...))
+	return manifest, writeBackupFile(file, manifest, append([]backupSource{{Name: snapshotName, Path: snapshot}}, sources...))
 }
 
 // backupSources returns the files of a data directory that a backup needs besides the
 // snapshot: keys and certificates of the control plane, the encryption key of Secrets, and
 // the ports that kubeconfigs contain. Logs and the data of members are not included.
-func (d dataDir) backupSources() ([]backup.Source, error) {
-	sources := []backup.Source{{Name: filepath.Base(d.stateFile()), Path: d.stateFile()}}
+func (d dataDir) backupSources() ([]backupSource, error) {
+	sources := []backupSource{{Name: filepath.Base(d.stateFile()), Path: d.stateFile()}}
 	storage := filepath.Join(d.controlPlaneDir(), etcdDir)
 	err := filepath.WalkDir(d.controlPlaneDir(), func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -125,7 +124,7 @@ func (d dataDir) backupSources() ([]backup.Source, error) {
 			return nil
 		}
 		name, err := filepath.Rel(d.path, path)
-		sources = append(sources, backup.Source{Name: name, Path: path})
+		sources = append(sources, backupSource{Name: name, Path: path})
 		return err
 	})
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
 	"karmada.io/karmada/internal/registration/pull"
 	"karmada.io/karmada/internal/standalone/processnode"
 )
@@ -114,19 +113,19 @@ func (i *installation) registerWithToken(ctx context.Context, name string, locat
 		return err
 	}
 	token.ID, token.Expires, token.Description = id, time.Now().Add(tokenLifetime), "karmada up registers "+name
-	if _, err := bootstraptoken.Create(ctx, karmada, token); err != nil {
+	if _, err := registration.CreateToken(ctx, karmada, token); err != nil {
 		return err
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenDeletionTimeout)
 		defer cancel()
-		if deleteErr := bootstraptoken.Delete(ctx, karmada, token.ID); deleteErr != nil && err == nil {
+		if deleteErr := registration.DeleteToken(ctx, karmada, token.ID); deleteErr != nil && err == nil {
 			err = deleteErr
 		}
 	}()
 	return pull.Register{
 		Endpoint: strings.TrimPrefix(i.control.Server(), "https://"), Name: name,
-		Token: token.String(), CAHashes: []string{bootstraptoken.NewPin(i.control.CA().Cert).String()},
+		Token: token.String(), CAHashes: []string{registration.NewPin(i.control.CA().Cert).String()},
 		Provider: simulatedProvider, Region: location.Region, Zones: location.Zones,
 		CertRotation: true, Timeout: readyTimeout, Member: member,
 		Log: func(format string, args ...any) {
@@ -135,12 +134,12 @@ func (i *installation) registerWithToken(ctx context.Context, name string, locat
 	}.Run(ctx)
 }
 
-func newToken() (bootstraptoken.Token, error) {
+func newToken() (registration.Token, error) {
 	text, err := bootstraputil.GenerateBootstrapToken()
 	if err != nil {
-		return bootstraptoken.Token{}, fmt.Errorf("generating a bootstrap token: %w", err)
+		return registration.Token{}, fmt.Errorf("generating a bootstrap token: %w", err)
 	}
-	return bootstraptoken.Parse(text)
+	return registration.ParseToken(text)
 }
 
 // registrationToken returns the ID of the bootstrap token of an unfinished registration, or an

@@ -21,7 +21,6 @@ import (
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/console"
 	domain "karmada.io/karmada/internal/domain/epoch"
-	"karmada.io/karmada/internal/standalone/backup"
 	"karmada.io/karmada/internal/standalone/etcd"
 )
 
@@ -97,20 +96,20 @@ func (r *restoreOptions) run(cmd *cobra.Command, args []string) error {
 
 // restoreResult is the result of a restore.
 type restoreResult struct {
-	manifest backup.Manifest
+	manifest backupManifest
 	// replacedDir is the directory with the replaced data. It is empty if no data was replaced.
 	replacedDir string
 }
 
 // restoreBackup restores a backup into an installation. The installation must be stopped.
 func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time) (_ restoreResult, err error) {
-	opened, err := backup.Open(file)
+	opened, err := Open(file)
 	if err != nil {
 		return restoreResult{}, err
 	}
 	defer func() { _ = opened.Close() }()
 	result := restoreResult{manifest: opened.Manifest}
-	if err := result.manifest.CheckReadable(backup.Versions{Kubernetes: kubernetesversion.DefaultKubeBinaryVersion, Etcd: etcdversion.Version}); err != nil {
+	if err := result.manifest.CheckReadable(backupVersions{Kubernetes: kubernetesversion.DefaultKubeBinaryVersion, Etcd: etcdversion.Version}); err != nil {
 		return result, fmt.Errorf("%s: %w", file, err)
 	}
 	release, err := dir.lockForRestore(ctx)
@@ -160,15 +159,15 @@ func (d dataDir) lockForRestore(ctx context.Context) (release func(), err error)
 
 // stageRestore creates the data of the restored control plane from the extracted files of a
 // backup.
-func stageRestore(ctx context.Context, dir dataDir, staging string, manifest backup.Manifest, now time.Time) error {
-	snapshot := filepath.Join(staging, backup.SnapshotName)
+func stageRestore(ctx context.Context, dir dataDir, staging string, manifest backupManifest, now time.Time) error {
+	snapshot := filepath.Join(staging, snapshotName)
 	saved, err := etcd.InspectSnapshot(snapshot)
 	if err != nil {
-		return fmt.Errorf("%w: %w", backup.ErrDamaged, err)
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if saved.Hash != manifest.Hash || saved.Revision != manifest.Revision {
 		return fmt.Errorf("%w: the snapshot has revision %d and hash %d, but the manifest has %d and %d",
-			backup.ErrDamaged, saved.Revision, saved.Hash, manifest.Revision, manifest.Hash)
+			ErrDamaged, saved.Revision, saved.Hash, manifest.Revision, manifest.Hash)
 	}
 	key, value, err := epochEntry(domain.New(uuid.NewString(), domain.CauseRestored, now, manifest.Time), now)
 	if err != nil {

@@ -64,9 +64,6 @@ func (d dataDir) writeProcesses(processes []processRecord) error {
 	return writeJSON(d.processesFile(), processes)
 }
 
-// unfinishedSuffix is the suffix of a file that is being written.
-const unfinishedSuffix = ".new"
-
 func writeJSON(path string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
