@@ -1,11 +1,4 @@
-// Package bootstraptoken creates and verifies the tokens with which new clusters register. The
-// cluster presents a short-lived token that an administrator created for it. It verifies the
-// control plane by the hash of its certificate authority. The administrator gets this hash
-// together with the token.
-//
-// A token is a Secret of type bootstrap.kubernetes.io/token in kube-system. Other tools use the
-// same type, so this package also lists their tokens, and they list the tokens of this package.
-package bootstraptoken
+package registration
 
 import (
 	"context"
@@ -27,44 +20,48 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// DefaultTTL is the lifetime of a token if none is given.
-const DefaultTTL = 24 * time.Hour
+// DefaultTokenTTL is a token's default lifetime.
+const DefaultTokenTTL = 24 * time.Hour
 
-// The usages of a token.
+// Usages of a token.
 const (
-	// UsageSigning allows the token to sign cluster-info. The signature proves that cluster-info
-	// comes from the control plane.
+	// UsageSigning lets the token sign cluster-info. The signature proves that cluster-info comes from the
+	// control plane.
 	UsageSigning = "signing"
-	// UsageAuthentication allows the token to authenticate requests to the API server.
+	// UsageAuthentication lets the token authenticate requests to the API server.
 	UsageAuthentication = "authentication"
 )
 
-// createAttempts is the number of random IDs that Create tries.
-const createAttempts = 5
+// maxTokenIDAttempts limits the random IDs that CreateToken tries.
+const maxTokenIDAttempts = 5
 
-// Token is a bootstrap token.
+// Token is a bootstrap token, with which a new cluster registers. An administrator creates the token and
+// passes it to the cluster, together with a Pin, by which the cluster verifies the control plane.
+//
+// A token is stored as a Secret of the type bootstrap.kubernetes.io/token in kube-system. Other tools use
+// the same type, so ListTokens also returns their tokens.
 type Token struct {
-	// ID is the public part and Secret the secret part of the token. If they are empty, Create
-	// generates them.
+	// ID is the token's public part, and Secret its secret part. If they are empty, CreateToken generates
+	// them.
 	ID, Secret string
-	// Expires is the expiration time. The zero time means never.
+	// Expires is the expiration time. If it is zero, the token does not expire.
 	Expires time.Time
-	// Usages are the allowed usages. Empty means all.
+	// Usages are the allowed usages. If it is empty, CreateToken allows all.
 	Usages []string
-	// Groups are the groups of a user that authenticates with the token. Empty means the group that
-	// may register clusters.
+	// Groups are the groups of a user that authenticates with the token. If it is empty, CreateToken uses the
+	// group that may register clusters.
 	Groups []string
-	// Description is free text for the user.
+	// Description is a text for users.
 	Description string
-	// Scope limits which clusters can be registered with the token. It may be empty.
+	// Scope limits the clusters that can be registered with the token. It may be empty.
 	Scope agent.Scope
 }
 
-// String returns the token in the form id.secret.
+// String returns the token as <ID>.<secret>.
 func (t Token) String() string { return bootstraputil.TokenFromIDAndSecret(t.ID, t.Secret) }
 
-// Parse parses a token: six characters, a dot and sixteen characters, all of a-z and 0-9.
-func Parse(text string) (Token, error) {
+// ParseToken parses a token: six characters, a dot and sixteen characters, all of them a-z or 0-9.
+func ParseToken(text string) (Token, error) {
 	if !bootstraputil.IsValidBootstrapToken(text) {
 		return Token{}, errors.New("a token is six characters, a dot and sixteen characters, all of a-z and 0-9")
 	}
@@ -72,18 +69,18 @@ func Parse(text string) (Token, error) {
 	return Token{ID: id, Secret: secret}, nil
 }
 
-// ParseID returns the ID of a token. text is the ID or the whole token.
-func ParseID(text string) (string, error) {
+// ParseTokenID returns a token's ID. text is either the ID or the whole token.
+func ParseTokenID(text string) (string, error) {
 	if bootstraputil.IsValidBootstrapTokenID(text) {
 		return text, nil
 	}
-	if token, err := Parse(text); err == nil {
+	if token, err := ParseToken(text); err == nil {
 		return token.ID, nil
 	}
 	return "", errors.New("given token didn't match pattern [a-z0-9]{6} of the ID of a token, nor [a-z0-9]{6}.[a-z0-9]{16} of a token")
 }
 
-// Validate returns an error if the token is not valid for Create.
+// Validate returns an error if CreateToken would reject the token.
 func (t Token) Validate() error {
 	if err := bootstraputil.ValidateUsages(t.Usages); err != nil {
 		return fmt.Errorf("usages %s: choose from %s", strings.Join(t.Usages, ","), strings.Join(bootstrapapi.KnownTokenUsages, ", "))
@@ -96,8 +93,8 @@ func (t Token) Validate() error {
 	return t.Scope.Validate()
 }
 
-// Create stores a token in the control plane and returns it.
-func Create(ctx context.Context, karmada *rest.Config, token Token) (Token, error) {
+// CreateToken stores a token in the control plane and returns it with its defaults and generated parts.
+func CreateToken(ctx context.Context, karmada *rest.Config, token Token) (Token, error) {
 	if len(token.Usages) == 0 {
 		token.Usages = []string{UsageSigning, UsageAuthentication}
 	}
@@ -110,12 +107,12 @@ func Create(ctx context.Context, karmada *rest.Config, token Token) (Token, erro
 	if err := token.Validate(); err != nil {
 		return Token{}, err
 	}
-	secrets, err := newSecretClient(karmada)
+	secrets, err := newTokenSecretClient(karmada)
 	if err != nil {
 		return Token{}, err
 	}
 	random := token.ID == ""
-	for range createAttempts {
+	for range maxTokenIDAttempts {
 		created := token
 		if random {
 			text, err := bootstraputil.GenerateBootstrapToken()
@@ -133,13 +130,12 @@ func Create(ctx context.Context, karmada *rest.Config, token Token) (Token, erro
 		}
 		return created, nil
 	}
-	return Token{}, fmt.Errorf("%d random IDs were all in use: delete tokens that are no longer needed", createAttempts)
+	return Token{}, fmt.Errorf("%d random IDs were all in use: delete tokens that are no longer needed", maxTokenIDAttempts)
 }
 
-// List returns the tokens of the control plane, and one error for each token Secret that
-// cannot be parsed.
-func List(ctx context.Context, karmada *rest.Config) (tokens []Token, malformed []error, err error) {
-	secrets, err := newSecretClient(karmada)
+// ListTokens returns the control plane's tokens, and an error for each token Secret that cannot be parsed.
+func ListTokens(ctx context.Context, karmada *rest.Config) (tokens []Token, malformed []error, err error) {
+	secrets, err := newTokenSecretClient(karmada)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,7 +144,7 @@ func List(ctx context.Context, karmada *rest.Config) (tokens []Token, malformed 
 		return nil, nil, fmt.Errorf("listing tokens in the control plane (%s): %w", karmada.Host, err)
 	}
 	for i := range list.Items {
-		token, err := parseSecret(&list.Items[i])
+		token, err := parseTokenSecret(&list.Items[i])
 		if err != nil {
 			malformed = append(malformed, fmt.Errorf("secret %s/%s: %w", list.Items[i].Namespace, list.Items[i].Name, err))
 			continue
@@ -158,23 +154,22 @@ func List(ctx context.Context, karmada *rest.Config) (tokens []Token, malformed 
 	return tokens, malformed, nil
 }
 
-// Delete deletes the token with the ID.
-func Delete(ctx context.Context, karmada *rest.Config, id string) error {
-	secrets, err := newSecretClient(karmada)
+// DeleteToken deletes the token with the given ID.
+func DeleteToken(ctx context.Context, karmada *rest.Config, id string) error {
+	secrets, err := newTokenSecretClient(karmada)
 	if err != nil {
 		return err
 	}
 	err = secrets.Delete(ctx, bootstraputil.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
 	if err != nil {
-		// Clients search this message for "err: ". The text after it is the message of the API
-		// server.
+		// Scripts search this message for "err: ", which the API server's message follows.
 		return fmt.Errorf("deleting bootstrap token %q in the control plane (%s), err: %w", id, karmada.Host, err)
 	}
 	return nil
 }
 
-// newSecretClient returns the client of the Secrets in kube-system.
-func newSecretClient(karmada *rest.Config) (corev1client.SecretInterface, error) {
+// newTokenSecretClient returns a client for the Secrets in kube-system.
+func newTokenSecretClient(karmada *rest.Config) (corev1client.SecretInterface, error) {
 	client, err := corev1client.NewForConfig(karmada)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the control plane (%s): %w", karmada.Host, err)
@@ -209,10 +204,10 @@ func (t Token) newSecret() *corev1.Secret {
 	return secret
 }
 
-// parseSecret parses the token in a Secret.
-func parseSecret(secret *corev1.Secret) (Token, error) {
+// parseTokenSecret returns the token that the Secret stores.
+func parseTokenSecret(secret *corev1.Secret) (Token, error) {
 	value := func(key string) string { return string(secret.Data[key]) }
-	token, err := Parse(value(bootstrapapi.BootstrapTokenIDKey) + "." + value(bootstrapapi.BootstrapTokenSecretKey))
+	token, err := ParseToken(value(bootstrapapi.BootstrapTokenIDKey) + "." + value(bootstrapapi.BootstrapTokenSecretKey))
 	if err != nil {
 		return Token{}, fmt.Errorf("%s and %s: %w", bootstrapapi.BootstrapTokenIDKey, bootstrapapi.BootstrapTokenSecretKey, err)
 	}

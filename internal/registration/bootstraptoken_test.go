@@ -1,4 +1,4 @@
-package bootstraptoken
+package registration
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func TestTokenSecretRoundTrip(t *testing.T) {
 		if rapid.Bool().Draw(t, "expires") {
 			token.Expires = time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, "expiration"), 0).UTC()
 		}
-		got, err := parseSecret(token.newSecret())
+		got, err := parseTokenSecret(token.newSecret())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestParseMalformedSecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			secret := Token{ID: "abcdef", Secret: "0123456789abcdef"}.newSecret()
 			test.change(secret)
-			if _, err := parseSecret(secret); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := parseTokenSecret(secret); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
@@ -89,7 +89,7 @@ func TestParseID(t *testing.T) {
 		"abcdef": "abcdef", "abcdef.0123456789abcdef": "abcdef",
 		"": "", "abcde": "", "ABCDEF": "", "abcdef.": "", "abcdef.0123456789abcde": "", "abcdef\n": "", "abcdef.0123456789abcdef.x": "",
 	} {
-		if got, err := ParseID(text); got != want || (err == nil) != (want != "") {
+		if got, err := ParseTokenID(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("ParseID(%q) = %q, %v, want %q", text, got, err, want)
 		}
 	}
@@ -102,11 +102,11 @@ func TestDeleteErrors(t *testing.T) {
 		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"secrets \"%s\" not found"}`, path.Base(r.URL.Path))
 	}))
 	t.Cleanup(server.Close)
-	err := Delete(t.Context(), &rest.Config{Host: server.URL}, "abcdef")
+	err := DeleteToken(t.Context(), &rest.Config{Host: server.URL}, "abcdef")
 	if want := `err: secrets "bootstrap-token-abcdef" not found`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a deleted token: got %v, want %q", err, want)
 	}
-	if _, err := ParseID("abc"); err == nil || !strings.Contains(err.Error(), "given token didn't match pattern") {
+	if _, err := ParseTokenID("abc"); err == nil || !strings.Contains(err.Error(), "given token didn't match pattern") {
 		t.Errorf("a malformed ID: got %v", err)
 	}
 }
@@ -144,7 +144,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("abcdef.0123456789abcdef")
 	f.Add("abcdef.0123456789abcdef\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		token, err := Parse(text)
+		token, err := ParseToken(text)
 		if err == nil && token.String() != text {
 			t.Errorf("Parse(%q) = %s", text, token)
 		}

@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Advice returns advice for the user about an error of a request to the named cluster. It returns
-// an empty string if the error needs no explanation.
+// Advice returns advice for the user about a failed request to the named cluster. It returns an empty string
+// if the error needs no explanation.
 func Advice(err error, clusterName string) string {
 	var (
 		requestError *url.Error
@@ -38,8 +38,8 @@ func Advice(err error, clusterName string) string {
 	return ""
 }
 
-// IsCertificateUntrusted reports whether an error means that the certificate of the server could
-// not be verified.
+// IsCertificateUntrusted reports whether the request failed because the client could not verify the server's
+// certificate.
 func IsCertificateUntrusted(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError

@@ -8,15 +8,14 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// maxListedHolders limits the number of clusters in a description.
+// maxListedHolders limits the number of clusters in a message.
 const maxListedHolders = 10
 
-// CredentialHolders are the names of clusters that hold credentials of a control plane, by mode. If the
-// control plane is removed first, nothing but their own kubeconfig gives access to these credentials.
+// CredentialHolders are the names of clusters that hold credentials for a control plane, by mode. If the
+// control plane is removed first, the credentials can be revoked only with each cluster's own kubeconfig.
 type CredentialHolders struct{ Push, Pull []string }
 
-// NewCredentialHolders returns the holders among the Clusters of a control plane: those for which
-// isExempt returns false.
+// NewCredentialHolders returns the given Clusters as holders, except those for which isExempt returns true.
 func NewCredentialHolders(clusters []clusterv1alpha1.Cluster, isExempt func(*clusterv1alpha1.Cluster) bool) CredentialHolders {
 	holders := CredentialHolders{}
 	for i := range clusters {
@@ -53,8 +52,9 @@ func (c CredentialHolders) String() string {
 	return strings.Join(all, ", ")
 }
 
-// LeaveCommands returns, for each mode, the command of a program, such as karmadactl, that removes the
-// first cluster. flags are the flags of the command besides the kubeconfig of the member.
+// LeaveCommands returns, for each mode, the command that removes the mode's first cluster. program is the
+// name of the command line, such as karmadactl. flags are added to each command before the flag for the
+// member's kubeconfig.
 func (c CredentialHolders) LeaveCommands(program string, flags ...string) (commands []string) {
 	for _, one := range []struct {
 		verb  string

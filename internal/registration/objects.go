@@ -14,29 +14,27 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// SystemLabels returns the labels of the objects that Karmada creates for itself.
+// SystemLabels returns the labels of objects that Karmada creates for its own use.
 func SystemLabels() map[string]string {
 	return map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue}
 }
 
-// NewNamespace returns a namespace object with the system labels.
+// NewNamespace returns a namespace with the system labels.
 func NewNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: SystemLabels()}}
 }
 
-// NewServiceAccount returns a service account of a member with the system labels.
+// NewServiceAccount returns a service account with the system labels.
 func NewServiceAccount(namespace, name string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: SystemLabels()}}
 }
 
-// NewExecutionNamespace returns the namespace of the control plane that holds the Works of
-// a cluster.
+// NewExecutionNamespace returns the control plane's namespace that contains the cluster's Works.
 func NewExecutionNamespace(cluster string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(cluster)}}
 }
 
-// AddLabels adds the labels of want to an existing object, and keeps the other labels of the
-// object.
+// AddLabels adds the labels of want to have, and keeps the other labels of have.
 func AddLabels(have, want metav1.Object) {
 	labels := maps.Clone(have.GetLabels())
 	if labels == nil {
@@ -46,8 +44,7 @@ func AddLabels(have, want metav1.Object) {
 	have.SetLabels(labels)
 }
 
-// Endpoint returns the URL of the API server. It adds the scheme if the host of the configuration
-// has none.
+// Endpoint returns the API server's URL. It adds the scheme https if the configuration's host contains none.
 func Endpoint(config *rest.Config) string {
 	if strings.Contains(config.Host, "://") {
 		return config.Host
@@ -55,8 +52,8 @@ func Endpoint(config *rest.Config) string {
 	return "https://" + config.Host
 }
 
-// ProxyURL returns the proxy URL that the configuration sets, or an empty string. It ignores a
-// proxy that is set in the environment, because the control plane has another environment.
+// ProxyURL returns the configuration's proxy URL, or an empty string. It ignores a proxy from environment
+// variables, because the control plane runs in another environment.
 func ProxyURL(config *rest.Config) string {
 	target, err := url.Parse(Endpoint(config))
 	if config.Proxy == nil || err != nil {

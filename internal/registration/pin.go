@@ -1,4 +1,4 @@
-package bootstraptoken
+package registration
 
 import (
 	"crypto/sha256"
@@ -14,10 +14,10 @@ import (
 
 const pinPrefix = "sha256:"
 
-// Pin is the SHA-256 hash of the public key of a certificate authority.
+// Pin is the SHA-256 hash of a certificate authority's public key.
 type Pin [sha256.Size]byte
 
-// NewPin returns the pin of a certificate.
+// NewPin returns the certificate's pin.
 func NewPin(certificate *x509.Certificate) Pin {
 	return sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 }
@@ -35,8 +35,8 @@ func ParsePin(text string) (Pin, error) {
 // String returns the pin in the form that ParsePin accepts.
 func (p Pin) String() string { return pinPrefix + hex.EncodeToString(p[:]) }
 
-// CAPins returns the pins of the certificate authorities in the client configuration of the
-// control plane. It returns an error if the configuration has no certificate authorities.
+// CAPins returns the pins of the CA certificates in the control plane's client configuration. It returns an
+// error if the configuration contains none.
 func CAPins(karmada *rest.Config) ([]Pin, error) {
 	config := rest.CopyConfig(karmada)
 	if err := rest.LoadTLSFiles(config); err != nil {

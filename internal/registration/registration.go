@@ -1,10 +1,10 @@
-// Package registration contains the validation of cluster names, the check for duplicates, the
-// advice for API errors, and the objects that exist in both the control plane and the member.
+// Package registration contains what push mode and pull mode share: the validation of cluster names, the
+// detection of duplicate registrations, advice about API errors, bootstrap tokens, and objects that exist in
+// both the control plane and the member.
 //
-// Each package below this package uses only packages that are earlier in this list: clusterclient
-// is the client of the control plane or of the member, grant creates the accounts of the control
-// plane in a member, enroll creates the Cluster of an agent, push joins and unjoins, pull
-// registers and unregisters.
+// Each package below this package imports only packages that precede it in this list: clusterclient is a
+// client for the control plane or the member, enroll creates the control plane's accounts in a member and an
+// agent's Cluster, push joins and unjoins members, and pull registers and unregisters them.
 package registration
 
 import (
@@ -15,29 +15,28 @@ import (
 	"karmada.io/karmada/internal/domain/cluster"
 )
 
-// DefaultWait is the time limit for the removal of a Cluster.
+// DefaultWait is the default time limit for the removal of a Cluster.
 const DefaultWait = time.Minute
 
-// Log logs progress messages for the user. It has the arguments of fmt.Printf.
+// Log logs a progress message for the user, with the arguments of fmt.Printf.
 type Log func(format string, args ...any)
 
-// Printf logs a message, and does nothing if l is nil.
+// Printf logs a message. It does nothing if l is nil.
 func (l Log) Printf(format string, args ...any) {
 	if l != nil {
 		l(format, args...)
 	}
 }
 
-// RegisteredError means that the cluster or its name is registered already.
+// RegisteredError means that the cluster or its name is already registered.
 type RegisteredError struct {
-	// Name and ID are the name and the identity of the cluster that was to be registered.
+	// Name and ID identify the cluster whose registration was requested.
 	Name, ID string
-	// Existing is the existing Cluster with this name or this identity.
+	// Existing is the stored Cluster with this name or ID.
 	Existing clusterv1alpha1.Cluster
 }
 
-// IsSameCluster reports whether the existing Cluster has both the requested name and the requested
-// identity.
+// IsSameCluster reports whether the stored Cluster has both the requested name and the requested ID.
 func (r *RegisteredError) IsSameCluster() bool {
 	return r.Existing.Name == r.Name && r.Existing.Spec.ID == r.ID
 }
@@ -59,10 +58,9 @@ func (r *RegisteredError) Error() string {
 	}
 }
 
-// CheckNotRegistered returns a RegisteredError if one of the Clusters has the name or the ID. If
-// one Cluster has the name and another Cluster has the ID, the error contains the Cluster with the
-// name.
-func CheckNotRegistered(registered []clusterv1alpha1.Cluster, name, id string) error {
+// EnsureNotRegistered returns a RegisteredError if a registered Cluster has the given name or ID. If one
+// Cluster has the name and another one has the ID, the error contains the Cluster with the name.
+func EnsureNotRegistered(registered []clusterv1alpha1.Cluster, name, id string) error {
 	for _, other := range registered {
 		if other.Name == name {
 			return &RegisteredError{Name: name, ID: id, Existing: other}
@@ -76,9 +74,9 @@ func CheckNotRegistered(registered []clusterv1alpha1.Cluster, name, id string) e
 	return nil
 }
 
-// CheckMemberIdentity returns an error if the ID of the member at host differs from the ID in the
-// Cluster. Nothing may be deleted in a member that fails this check.
-func CheckMemberIdentity(member, host, id string, of *clusterv1alpha1.Cluster) error {
+// VerifyMemberIdentity returns an error unless the ID of the member at host is equal to the Cluster's ID.
+// Callers must not delete anything in a member that fails this verification.
+func VerifyMemberIdentity(member, host, id string, of *clusterv1alpha1.Cluster) error {
 	switch of.Spec.ID {
 	case id:
 		return nil
@@ -90,8 +88,7 @@ func CheckMemberIdentity(member, host, id string, of *clusterv1alpha1.Cluster) e
 	}
 }
 
-// ValidateName returns an error if the name is not valid for a Cluster. A valid name is a DNS
-// label of at most 48 characters.
+// ValidateName returns an error unless name is a valid Cluster name: a DNS label of at most 48 characters.
 func ValidateName(name string) error {
 	named := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	named.Name = name

@@ -59,7 +59,7 @@ func TestCheckNotRegistered(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := CheckNotRegistered(existing, test.name, test.id)
+			err := EnsureNotRegistered(existing, test.name, test.id)
 			if test.want == "" {
 				if err != nil {
 					t.Fatalf("unexpected error: %v", err)

@@ -22,7 +22,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	agents "karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/domain/work"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -256,7 +256,7 @@ func testAgentAttacks(t *testing.T, env *testenv.Env, config *rest.Config) {
 // fail except those that registration needs.
 func TestBootstrapTokenOnlyPermitsRegistration(t *testing.T) {
 	env := joining(t)
-	config := tokenConfig(env, newBootstrapToken(t, env, bootstraptoken.Token{}))
+	config := tokenConfig(env, newBootstrapToken(t, env, registration.Token{}))
 	testenv.Eventually(t, "the token is accepted", func(ctx context.Context) error {
 		return attack{verb: "GET", path: signingRequestsPath}.send(ctx, config)
 	})

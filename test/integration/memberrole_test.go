@@ -13,7 +13,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	memberGrant "karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -21,12 +21,12 @@ import (
 // returns the token of the account with which the control plane acts.
 func createLimitedAccount(t *testing.T, memberCluster *testenv.Member, cluster string, role *rbacv1.ClusterRole) string {
 	t.Helper()
-	base := memberGrant.NewClusterRole(cluster)
-	base.Rules = memberGrant.BaseRules()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: memberGrant.AccountName(cluster)}}
+	base := enroll.NewClusterRole(cluster)
+	base.Rules = enroll.BaseRules()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: enroll.AccountName(cluster)}}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-cluster"}}, account, role, base,
-		memberGrant.NewClusterRoleBinding(cluster, "karmada-cluster"), memberGrant.NewMemberRoleBinding(cluster, "karmada-cluster", role.Name),
+		enroll.NewClusterRoleBinding(cluster, "karmada-cluster"), enroll.NewMemberRoleBinding(cluster, "karmada-cluster", role.Name),
 	} {
 		if err := memberCluster.Client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)

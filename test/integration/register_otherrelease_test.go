@@ -28,7 +28,6 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
 	"karmada.io/karmada/internal/registration/pull"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -176,7 +175,7 @@ func deleteSigningRequests(t *testing.T, env *testenv.Env) {
 func TestRegisterWithAControlPlaneOfAnotherRelease(t *testing.T) {
 	env := aloneForLong(t)
 	simulateOtherRelease(t, env)
-	token := newBootstrapToken(t, env, bootstraptoken.Token{})
+	token := newBootstrapToken(t, env, registration.Token{})
 	t.Run("a failed registration leaves nothing", func(t *testing.T) {
 		deleteSigningRequests(t, env)
 		command := newRegisterCommand(t, env, token)
@@ -244,7 +243,7 @@ func TestRegisterWithAControlPlaneOfAnotherRelease(t *testing.T) {
 
 // testFailedRegistrationKeepsObjects lets a registration fail in a control plane that has some
 // objects of the agent already.
-func testFailedRegistrationKeepsObjects(t *testing.T, env *testenv.Env, token bootstraptoken.Token) {
+func testFailedRegistrationKeepsObjects(t *testing.T, env *testenv.Env, token registration.Token) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(newcomer), Labels: map[string]string{"mine": "yes"}}}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)},

@@ -12,7 +12,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	agents "karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/pull"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -20,7 +20,7 @@ import (
 func TestScopedTokenRegistersOnlyItsClusters(t *testing.T) {
 	env := alone(t)
 	bronze := map[string]string{"tier": "bronze"}
-	token := newBootstrapToken(t, env, bootstraptoken.Token{Scope: agents.Scope{ClusterName: newcomer, Labels: bronze, Region: "eu"}})
+	token := newBootstrapToken(t, env, registration.Token{Scope: agents.Scope{ClusterName: newcomer, Labels: bronze, Region: "eu"}})
 	for description, test := range map[string]struct {
 		change func(*pull.Register)
 		want   string

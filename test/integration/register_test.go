@@ -33,7 +33,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	agents "karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/domain/work"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/pull"
 	"karmada.io/karmada/internal/registration/push"
 	"karmada.io/karmada/internal/testenv"
@@ -45,20 +45,20 @@ import (
 const newcomer = "newcomer"
 
 // newBootstrapToken creates a token, which is deleted when the test ends.
-func newBootstrapToken(t *testing.T, env *testenv.Env, token bootstraptoken.Token) bootstraptoken.Token {
+func newBootstrapToken(t *testing.T, env *testenv.Env, token registration.Token) registration.Token {
 	t.Helper()
-	created, err := bootstraptoken.Create(t.Context(), env.Config, token)
+	created, err := registration.CreateToken(t.Context(), env.Config, token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = bootstraptoken.Delete(context.WithoutCancel(t.Context()), env.Config, created.ID) })
+	t.Cleanup(func() { _ = registration.DeleteToken(context.WithoutCancel(t.Context()), env.Config, created.ID) })
 	return created
 }
 
 // newRegisterCommand returns the register command as the administrator of the member runs it.
-func newRegisterCommand(t *testing.T, env *testenv.Env, token bootstraptoken.Token) pull.Register {
+func newRegisterCommand(t *testing.T, env *testenv.Env, token registration.Token) pull.Register {
 	t.Helper()
-	pins, err := bootstraptoken.CAPins(env.Config)
+	pins, err := registration.CAPins(env.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func awaitRegistrationRemoved(t *testing.T, env *testenv.Env) {
 
 func TestRegisterWithATokenAndUnregister(t *testing.T) {
 	env := alone(t)
-	config := registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
+	config := registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{})))
 	karmada := newClientFor(t, env, config)
 	t.Run("the agent has its permissions", func(t *testing.T) {
 		checkAgentPermissions(t, env, karmada)
@@ -220,12 +220,12 @@ func TestRegisterWithATokenAndUnregister(t *testing.T) {
 		}
 	})
 	t.Run("the name cannot be registered again", func(t *testing.T) {
-		err := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})).Run(t.Context())
+		err := newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{})).Run(t.Context())
 		var findings *pull.PreflightError
 		if !errors.As(err, &findings) || len(findings.Findings) != 3 {
 			t.Errorf("registering in the same member: %v", err)
 		}
-		other := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
+		other := newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{}))
 		other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 		if err = other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `Cluster "newcomer" exists: choose another name`) {
 			t.Errorf("registering in another member: %v", err)
@@ -276,7 +276,7 @@ func TestFailedRegistrationLeavesNothing(t *testing.T) {
 	}
 	defer func() { _ = silent.Close() }()
 	tests := map[string]struct {
-		token  bootstraptoken.Token
+		token  registration.Token
 		change func(*pull.Register)
 		want   []string
 	}{
@@ -293,16 +293,16 @@ func TestFailedRegistrationLeavesNothing(t *testing.T) {
 			want:   []string{"cannot be trusted", "was not signed with the secret of token"},
 		},
 		"an expired token": {
-			token: bootstraptoken.Token{Expires: time.Now().Add(-time.Minute)}, want: []string{"has expired"},
+			token: registration.Token{Expires: time.Now().Add(-time.Minute)}, want: []string{"has expired"},
 		},
 		"a token without the usage signing": {
-			token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageAuthentication}}, want: []string{"lacks the usage signing"},
+			token: registration.Token{Usages: []string{registration.UsageAuthentication}}, want: []string{"lacks the usage signing"},
 		},
 		"a token without the usage authentication": {
-			token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageSigning}}, want: []string{"lacks the usage authentication"},
+			token: registration.Token{Usages: []string{registration.UsageSigning}}, want: []string{"lacks the usage authentication"},
 		},
 		"a token of another group": {
-			token: bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}}, want: []string{"is not in group system:bootstrappers:karmada:default-cluster-token"},
+			token: registration.Token{Groups: []string{"system:bootstrappers:others"}}, want: []string{"is not in group system:bootstrappers:karmada:default-cluster-token"},
 		},
 		"a name that is taken": {
 			change: func(r *pull.Register) { r.Name, r.Timeout = member1, testenv.Patience },
@@ -371,7 +371,7 @@ func checkRegistrationFails(t *testing.T, command pull.Register, wantParts ...st
 
 func TestInvalidClusterFieldIsReportedBeforeTheAgentIsInstalled(t *testing.T) {
 	env := alone(t)
-	command := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
+	command := newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{}))
 	command.ProxyURL = "ftp://proxy"
 	command.Log = func(format string, args ...any) {
 		if message := fmt.Sprintf(format, args...); strings.Contains(message, "Installing the agent") {
@@ -394,7 +394,7 @@ func closedAddress(t *testing.T) string {
 
 func TestRegistrationReportsWhyTheAgentDoesNotStart(t *testing.T) {
 	env := joiningMember3(t)
-	command := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
+	command := newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{}))
 	command.Timeout = 3 * time.Second
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-1", Labels: map[string]string{"app": "karmada-agent"}},
@@ -420,7 +420,7 @@ func TestRegistrationReportsWhyTheAgentDoesNotStart(t *testing.T) {
 // that no agent withdraws.
 func registerWithWork(t *testing.T, env *testenv.Env, finalizers ...string) {
 	t.Helper()
-	registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
+	registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{})))
 	env.Create(t, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: work.ExecutionNamespace(newcomer), Name: "held", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 	}})
@@ -461,7 +461,7 @@ func TestUnregisterAClusterWithAnotherFinalizer(t *testing.T) {
 
 func TestUnregisterWithoutAControlPlaneReportsRemainingObjects(t *testing.T) {
 	env := joiningMember3(t)
-	registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
+	registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{})))
 	t.Cleanup(func() { removeCluster(t, env, newcomer) })
 	var messages []string
 	unreachable := rest.CopyConfig(env.Config)
@@ -489,12 +489,12 @@ func TestUnregisterWithoutAControlPlaneReportsRemainingObjects(t *testing.T) {
 
 func TestClusterNameIsRegisteredByOneTokenHolderOnly(t *testing.T) {
 	env := alone(t)
-	command := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
+	command := newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{}))
 	done := make(chan error, 1)
 	go func() { done <- command.Run(t.Context()) }()
 	await(t, memberClient(env, member3), agentDeployment(), exists)
 	// At this time, the certificate is issued, and the Cluster does not exist yet.
-	other := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
+	other := newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{}))
 	other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 	if err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "kubectl delete clusterrole system:karmada:newcomer:agent") {
 		t.Errorf("registering with another token: %v", err)
@@ -636,7 +636,7 @@ func otherReleaseAgentRights(cluster string) []client.Object {
 
 // signedConfig requests a certificate with a bootstrap token and returns a client configuration
 // with that certificate.
-func signedConfig(t *testing.T, env *testenv.Env, token bootstraptoken.Token, name, user string) *rest.Config {
+func signedConfig(t *testing.T, env *testenv.Env, token registration.Token, name, user string) *rest.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -677,7 +677,7 @@ func signedConfig(t *testing.T, env *testenv.Env, token bootstraptoken.Token, na
 
 func TestRegisterCommandOfOtherReleases(t *testing.T) {
 	env := alone(t)
-	token := newBootstrapToken(t, env, bootstraptoken.Token{})
+	token := newBootstrapToken(t, env, registration.Token{})
 	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "agent-rbac-generator-" + newcomer + "abcde"}}
 	generator := newClientFor(t, env, signedConfig(t, env, token, request.Name, agents.GeneratorUser))
 	if err := generator.Get(t.Context(), client.ObjectKey{Name: newcomer}, clusterNamed(newcomer)); !apierrors.IsNotFound(err) {
@@ -726,7 +726,7 @@ func TestRegisterCommandOfOtherReleases(t *testing.T) {
 
 func TestAgentRenewsOnlyItsOwnCertificate(t *testing.T) {
 	env := alone(t)
-	config := registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
+	config := registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, registration.Token{})))
 	for user, want := range map[string]string{agents.User(newcomer): clusterv1alpha1.AgentReasonAutoApproved, agents.User("another"): clusterv1alpha1.AgentReasonNotAllowed} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
@@ -777,7 +777,7 @@ func TestAgentRenewsOnlyItsOwnCertificate(t *testing.T) {
 func TestManuallyApprovedAgentGetsItsPermissions(t *testing.T) {
 	env := alone(t)
 	// The token may request certificates, but no controller approves the requests.
-	token := newBootstrapToken(t, env, bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}})
+	token := newBootstrapToken(t, env, registration.Token{Groups: []string{"system:bootstrappers:others"}})
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "others-may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: token.Groups[0]}},
@@ -849,7 +849,7 @@ func checkRequestCondition(request *certificatesv1.CertificateSigningRequest, co
 }
 
 // tokenConfig returns the client configuration of the holder of a token.
-func tokenConfig(env *testenv.Env, token bootstraptoken.Token) *rest.Config {
+func tokenConfig(env *testenv.Env, token registration.Token) *rest.Config {
 	config := rest.CopyConfig(env.Config)
 	config.TLSClientConfig = rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile}
 	config.BearerToken = token.String()

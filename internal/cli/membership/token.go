@@ -20,7 +20,6 @@ import (
 	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
 // tokenCompletionTimeout limits how long a shell waits for completions.
@@ -49,7 +48,7 @@ no longer need it.`,
 func newTokenCreate(program *command.Program) *cobra.Command {
 	var (
 		karmadaContext string
-		token          bootstraptoken.Token
+		token          registration.Token
 		ttl            time.Duration
 		printCommand   bool
 	)
@@ -77,20 +76,20 @@ func newTokenCreate(program *command.Program) *cobra.Command {
 			}
 			var (
 				endpoint string
-				pins     []bootstraptoken.Pin
+				pins     []registration.Pin
 			)
 			if printCommand {
 				if endpoint, err = registerEndpoint(karmada); err != nil {
 					return err
 				}
-				if pins, err = bootstraptoken.CAPins(karmada); err != nil {
+				if pins, err = registration.CAPins(karmada); err != nil {
 					return err
 				}
 			}
 			if ttl > 0 {
 				token.Expires = time.Now().Add(ttl)
 			}
-			created, err := bootstraptoken.Create(cmd.Context(), karmada, token)
+			created, err := registration.CreateToken(cmd.Context(), karmada, token)
 			if err != nil {
 				return appendAdvice(err)
 			}
@@ -109,8 +108,8 @@ func newTokenCreate(program *command.Program) *cobra.Command {
 	flags.StringSliceVar(&token.Groups, "groups", []string{agent.BootstrapGroup}, "groups of the requests with the token; the default group may register clusters")
 	addTokenScopeFlags(flags, &token.Scope)
 	flags.BoolVar(&printCommand, "print-register-command", false, "print a complete register command instead of the token")
-	flags.DurationVar(&ttl, "ttl", bootstraptoken.DefaultTTL, "lifetime of the token; 0 means that it does not expire")
-	flags.StringSliceVar(&token.Usages, "usages", []string{bootstraptoken.UsageSigning, bootstraptoken.UsageAuthentication}, "usages of the token: signing, authentication; registration needs both")
+	flags.DurationVar(&ttl, "ttl", registration.DefaultTokenTTL, "lifetime of the token; 0 means that it does not expire")
+	flags.StringSliceVar(&token.Usages, "usages", []string{registration.UsageSigning, registration.UsageAuthentication}, "usages of the token: signing, authentication; registration needs both")
 	return cmd
 }
 
@@ -124,14 +123,14 @@ func addTokenScopeFlags(flags *pflag.FlagSet, scope *agent.Scope) {
 	flags.StringSliceVar(&scope.Zones, "cluster-zones", nil, "zones of the clusters that are registered with the token"+others)
 }
 
-func validateTokenCreate(token bootstraptoken.Token, ttl time.Duration, printCommand bool) error {
+func validateTokenCreate(token registration.Token, ttl time.Duration, printCommand bool) error {
 	if ttl < 0 {
 		return command.NewUsageError("--ttl must not be negative: %s; 0 means that the token does not expire", ttl)
 	}
 	if err := token.Validate(); err != nil {
 		return command.NewUsageError("%w", err)
 	}
-	for _, usage := range []string{bootstraptoken.UsageSigning, bootstraptoken.UsageAuthentication} {
+	for _, usage := range []string{registration.UsageSigning, registration.UsageAuthentication} {
 		if printCommand && len(token.Usages) > 0 && !slices.Contains(token.Usages, usage) {
 			return command.NewUsageError("--print-register-command needs a token with usage %s, which --usages does not contain", usage)
 		}
@@ -154,12 +153,12 @@ func registerEndpoint(karmada *rest.Config) (string, error) {
 
 // RegisterCommand returns the command that registers a cluster with a token. karmada is the client
 // configuration of the control plane, whose address and CA the command contains.
-func RegisterCommand(program string, karmada *rest.Config, token bootstraptoken.Token) (string, error) {
+func RegisterCommand(program string, karmada *rest.Config, token registration.Token) (string, error) {
 	endpoint, err := registerEndpoint(karmada)
 	if err != nil {
 		return "", err
 	}
-	pins, err := bootstraptoken.CAPins(karmada)
+	pins, err := registration.CAPins(karmada)
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +166,7 @@ func RegisterCommand(program string, karmada *rest.Config, token bootstraptoken.
 }
 
 // registerCommand returns the command that registers a cluster.
-func registerCommand(program, endpoint string, token bootstraptoken.Token, pins []bootstraptoken.Pin) string {
+func registerCommand(program, endpoint string, token registration.Token, pins []registration.Pin) string {
 	hashes := make([]string, 0, len(pins))
 	for _, pin := range pins {
 		hashes = append(hashes, pin.String())
@@ -200,7 +199,7 @@ func newTokenList(program *command.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tokens, malformed, err := bootstraptoken.List(cmd.Context(), karmada)
+			tokens, malformed, err := registration.ListTokens(cmd.Context(), karmada)
 			if err != nil {
 				return appendAdvice(err)
 			}
@@ -234,7 +233,7 @@ func newTokenDelete(program *command.Program) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var ids []string
 			for _, arg := range args {
-				id, err := bootstraptoken.ParseID(arg)
+				id, err := registration.ParseTokenID(arg)
 				if err != nil {
 					// The error does not contain the argument, because the argument may be a
 					// mistyped secret.
@@ -247,7 +246,7 @@ func newTokenDelete(program *command.Program) *cobra.Command {
 				return err
 			}
 			for _, id := range ids {
-				if err := bootstraptoken.Delete(cmd.Context(), karmada, id); err != nil {
+				if err := registration.DeleteToken(cmd.Context(), karmada, id); err != nil {
 					return appendAdvice(err)
 				}
 				fmt.Fprintf(program.Out, "bootstrap token %q deleted\n", id)
@@ -271,7 +270,7 @@ func completeTokenIDs(ctx context.Context, karmada command.Kubeconfig, given []s
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokenCompletionTimeout)
 	defer cancel()
-	tokens, _, err := bootstraptoken.List(ctx, config)
+	tokens, _, err := registration.ListTokens(ctx, config)
 	if err != nil {
 		return nil
 	}
@@ -305,7 +304,7 @@ type listedToken struct {
 
 // newTokenOutput returns the tokens in a form for all output formats. The name of a token is its ID,
 // which token delete accepts.
-func newTokenOutput(tokens []bootstraptoken.Token, now time.Time) console.Output {
+func newTokenOutput(tokens []registration.Token, now time.Time) console.Output {
 	list := console.Output{
 		Header:        []string{"TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS", "SECRET", "SCOPE"},
 		NarrowColumns: 6, ColumnGap: 3,
@@ -333,7 +332,7 @@ func newTokenOutput(tokens []bootstraptoken.Token, now time.Time) console.Output
 }
 
 // formatLifetime returns the remaining lifetime and the expiration time of a token.
-func formatLifetime(token bootstraptoken.Token, now time.Time) (ttl, expires string) {
+func formatLifetime(token registration.Token, now time.Time) (ttl, expires string) {
 	if token.Expires.IsZero() {
 		return "<forever>", "<never>"
 	}

@@ -11,13 +11,13 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration"
 )
 
 func TestTokenTable(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	both := []string{bootstraptoken.UsageSigning, bootstraptoken.UsageAuthentication}
-	tokens := []bootstraptoken.Token{
+	both := []string{registration.UsageSigning, registration.UsageAuthentication}
+	tokens := []registration.Token{
 		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(23 * time.Hour), Usages: both, Groups: []string{"system:bootstrappers:a", "system:bootstrappers:b"}, Description: "edge"},
 		{ID: "ghijkl", Secret: "0123456789abcdef"},
 		{ID: "mnopqr", Secret: "0123456789abcdef", Expires: now.Add(-time.Second)},
@@ -44,13 +44,13 @@ func TestTokenTable(t *testing.T) {
 
 func TestTokenFormats(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	tokens := []bootstraptoken.Token{
-		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(time.Hour), Usages: []string{bootstraptoken.UsageSigning}, Groups: []string{"system:bootstrappers:a"}, Description: "edge"},
+	tokens := []registration.Token{
+		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(time.Hour), Usages: []string{registration.UsageSigning}, Groups: []string{"system:bootstrappers:a"}, Description: "edge"},
 		{ID: "ghijkl", Secret: "0123456789abcdef"},
 	}
 	tests := map[string]struct {
 		format string
-		tokens []bootstraptoken.Token
+		tokens []registration.Token
 		want   string
 	}{
 		"IDs, for token delete": {console.Name, tokens, "abcdef\nghijkl\n"},
@@ -84,14 +84,14 @@ func TestTokenFormats(t *testing.T) {
 }
 
 func TestRegisterCommand(t *testing.T) {
-	token := bootstraptoken.Token{ID: "abcdef", Secret: "0123456789abcdef"}
-	got := registerCommand("kubectl karmada", "10.0.0.1:5443", token, []bootstraptoken.Pin{{1}, {2}})
+	token := registration.Token{ID: "abcdef", Secret: "0123456789abcdef"}
+	got := registerCommand("kubectl karmada", "10.0.0.1:5443", token, []registration.Pin{{1}, {2}})
 	want := "kubectl karmada register 10.0.0.1:5443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:01" + strings.Repeat("0", 62) + ",sha256:02" + strings.Repeat("0", 62)
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	token.Scope.ClusterName = "east"
-	if got := registerCommand("kubectl karmada", "10.0.0.1:5443", token, []bootstraptoken.Pin{{1}, {2}}); got != want+" --cluster-name east" {
+	if got := registerCommand("kubectl karmada", "10.0.0.1:5443", token, []registration.Pin{{1}, {2}}); got != want+" --cluster-name east" {
 		t.Errorf("got %s, want the name of the cluster", got)
 	}
 }
@@ -113,18 +113,18 @@ func TestRegisterEndpoint(t *testing.T) {
 
 func TestValidateCreate(t *testing.T) {
 	tests := map[string]struct {
-		token        bootstraptoken.Token
+		token        registration.Token
 		ttl          time.Duration
 		printCommand bool
 		want         string
 	}{
 		"the default":                            {},
-		"an invalid cluster name":                {token: bootstraptoken.Token{Scope: agent.Scope{ClusterName: "East"}}, want: `cluster name "East"`},
-		"an invalid label":                       {token: bootstraptoken.Token{Scope: agent.Scope{Labels: map[string]string{"tier": "a b"}}}, want: "label tier=a b"},
+		"an invalid cluster name":                {token: registration.Token{Scope: agent.Scope{ClusterName: "East"}}, want: `cluster name "East"`},
+		"an invalid label":                       {token: registration.Token{Scope: agent.Scope{Labels: map[string]string{"tier": "a b"}}}, want: "label tier=a b"},
 		"a negative TTL":                         {ttl: -time.Second, want: "--ttl must not be negative"},
-		"an unknown usage":                       {token: bootstraptoken.Token{Usages: []string{"cooking"}}, want: "choose from signing, authentication"},
-		"usage signing only":                     {token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageSigning}}},
-		"a command without usage authentication": {token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageSigning}}, printCommand: true, want: "needs a token with usage authentication"},
+		"an unknown usage":                       {token: registration.Token{Usages: []string{"cooking"}}, want: "choose from signing, authentication"},
+		"usage signing only":                     {token: registration.Token{Usages: []string{registration.UsageSigning}}},
+		"a command without usage authentication": {token: registration.Token{Usages: []string{registration.UsageSigning}}, printCommand: true, want: "needs a token with usage authentication"},
 		"a command with default":                 {printCommand: true},
 	}
 	for name, test := range tests {

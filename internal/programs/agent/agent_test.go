@@ -13,7 +13,6 @@ import (
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/registration/enroll"
-	"karmada.io/karmada/internal/registration/grant"
 )
 
 func parseOptions(t *testing.T, args ...string) *Options {
@@ -88,7 +87,7 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	}
 	want := enroll.Enrollment{
 		Name: "east", ClusterNamespace: "ns", Endpoint: "https://east:6443", ProxyURL: "http://proxy",
-		Provider: "metal", Region: "north", Zones: []string{"a", "b"}, ReportedAccounts: grant.ReportedAccounts{Impersonator: true},
+		Provider: "metal", Region: "north", Zones: []string{"a", "b"}, ReportedAccounts: enroll.ReportedAccounts{Impersonator: true},
 	}
 	cluster, err := o.enrollment()
 	if err != nil {

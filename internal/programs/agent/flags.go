@@ -12,7 +12,6 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/enroll"
-	"karmada.io/karmada/internal/registration/grant"
 )
 
 // Values of --report-secrets.
@@ -121,8 +120,8 @@ func (o *Options) enrollment() (enroll.Enrollment, error) {
 }
 
 // parseReportSecrets parses --report-secrets.
-func parseReportSecrets(names []string) (grant.ReportedAccounts, error) {
-	report := grant.ReportedAccounts{
+func parseReportSecrets(names []string) (enroll.ReportedAccounts, error) {
+	report := enroll.ReportedAccounts{
 		Credentials: slices.Contains(names, kubeCredentials), Impersonator: slices.Contains(names, kubeImpersonator),
 	}
 	for _, name := range names {

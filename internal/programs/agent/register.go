@@ -130,7 +130,7 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 			return registered, nil
 		case ctx.Err() != nil:
 			return nil, nil //nolint:nilerr // a program that is stopped while it waits ends without an error
-		case enroll.IsPermanent(err):
+		case enroll.IsPermanentError(err):
 			return nil, err
 		}
 		if !apierrors.IsForbidden(err) {

@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// formatBlockers returns the lines as a list to be appended to a message.
+// formatBlockers returns the lines as a list that can be appended to a message.
 func formatBlockers(blockers []string) string {
 	if len(blockers) == 0 {
 		return " no object that blocks the deletion was found"
@@ -26,8 +26,8 @@ func formatBlockers(blockers []string) string {
 	return "\n- " + strings.Join(blockers, "\n- ")
 }
 
-// blockers returns one line for each object that blocks the deletion of a Cluster. If objects
-// cannot be read, the last line contains the error.
+// blockers describes each object that blocks the Cluster's deletion, one per line. If objects cannot be
+// read, the last line contains the error.
 func (c *Client) blockers(ctx context.Context, removal Removal) []string {
 	leaving, err := c.readLeavingCluster(ctx, removal.Cluster)
 	blockers := leaving.Blockers()
@@ -52,7 +52,7 @@ func areAllDenied(err error) bool {
 	return !slices.ContainsFunc(joined.Unwrap(), func(each error) bool { return !isDenied(each) })
 }
 
-// readLeavingCluster reads the objects that can block the deletion of a Cluster.
+// readLeavingCluster reads the objects that can block the Cluster's deletion.
 func (c *Client) readLeavingCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.DeletingCluster, error) {
 	leaving := domaincluster.DeletingCluster{Cluster: cluster}
 	stored, err := c.Get(ctx, cluster)
@@ -68,8 +68,7 @@ func (c *Client) readLeavingCluster(ctx context.Context, cluster *clusterv1alpha
 	return leaving, errors.Join(err, namespaceErr, worksErr, bindingsErr)
 }
 
-// readWorks reads the first page of the Works of the Cluster and the warning events about
-// them.
+// readWorks reads the first page of the Cluster's Works and the warning events about them.
 func (c *Client) readWorks(ctx context.Context, leaving *domaincluster.DeletingCluster) error {
 	inNamespace := client.InNamespace(registration.NewExecutionNamespace(leaving.Cluster.Name).Name)
 	works := &workv1alpha1.WorkList{}
@@ -108,7 +107,7 @@ func (c *Client) readBindings(ctx context.Context, leaving *domaincluster.Deleti
 	return nil
 }
 
-// bindingsTargeting returns the bindings of a list that name the cluster in spec.clusters.
+// bindingsTargeting returns the list's bindings that name the cluster in spec.clusters.
 func bindingsTargeting(list client.ObjectList, cluster string) (bindings []binding.Object) {
 	add := func(bound binding.Object) {
 		if slices.ContainsFunc(bound.BindingSpec().Clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster }) {

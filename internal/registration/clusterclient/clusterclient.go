@@ -1,9 +1,9 @@
-// Package clusterclient reads and creates objects in one of the two clusters of a registration
-// (the control plane and the member), and records which objects this run created.
+// Package clusterclient reads and writes objects in one of a registration's two clusters, the control plane
+// or the member, and records which objects this run created.
 //
-// Invariants: an object that existed before this run is reused or rejected, and a rollback does
-// not delete it. An object that is still used is not deleted, for example a namespace that
-// contains other objects. Every request and every wait has a time limit.
+// Invariants: an object that existed before this run is either reused or rejected, and a rollback does not
+// delete it. An object that is still in use is not deleted, for example a namespace that contains other
+// objects. Every request and every wait has a time limit.
 package clusterclient
 
 import (
@@ -36,53 +36,51 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// createAttempts is the maximum number of attempts of Ensure. Ensure retries when another client
-// has changed the object.
-const createAttempts = 5
+// maxCreateAttempts limits the attempts of Ensure, which retries if another client changed the object.
+const maxCreateAttempts = 5
 
 const (
-	// RequestTimeout is the time limit of each request, including watches.
+	// RequestTimeout limits each request, including watches.
 	RequestTimeout = 40 * time.Second
 
-	// RollbackTimeout is the time limit of the cleanup after a failed run. The cleanup continues
-	// after the end of the caller's context.
+	// RollbackTimeout limits the cleanup after a failed run. The cleanup continues after the caller's context
+	// has ended.
 	RollbackTimeout = 30 * time.Second
 )
 
 // terminatingTimeout is how long AwaitTerminatingObject waits.
 const terminatingTimeout = 30 * time.Second
 
-// Client is the client of the control plane or of the member. It records the objects that this run
-// creates in this cluster.
+// Client is a client for the control plane or the member. It records the objects that this run creates
+// there.
 type Client struct {
-	// Name is the name of the cluster in messages: "the control plane", or "member" and its name.
+	// Name is the cluster's name in messages: "the control plane", or "member" and its name.
 	Name string
-	// Host is the address of the cluster in messages.
+	// Host is the cluster's address in messages.
 	Host string
-	// API is the client of the API server.
-	API client.WithWatch
-	// Log receives progress messages for the user. Nil discards them.
+	API  client.WithWatch
+	// Log receives progress messages for the user. It may be nil.
 	Log registration.Log
-	// DryRun makes Ensure and DeleteOwned log their changes without making them, and Release do nothing.
+	// DryRun makes Ensure and DeleteOwned only log their changes, and Release do nothing.
 	DryRun bool
-	// Owner is the ID of the control plane to which the objects belong that are created in a
-	// member. It is empty in the client of a control plane.
+	// Owner is the ID of the control plane that owns the objects created in a member. It is empty in a client
+	// for a control plane.
 	Owner string
-	// NamespacedKinds returns the kinds whose objects are in namespaces.
+	// NamespacedKinds returns all namespaced kinds.
 	NamespacedKinds func() ([]schema.GroupVersionKind, error)
 
-	// created are the objects that this run created, in the order of their creation.
+	// created are the objects that this run created, in creation order.
 	created []client.Object
-	// adopted are the objects that exist longer, and to which this run added the owner.
+	// adopted are the objects that existed before and to whose owners this run added the control plane.
 	adopted []client.Object
 }
 
-// NewKarmada returns the client of the control plane.
+// NewKarmada returns a client for the control plane.
 func NewKarmada(config *rest.Config, log registration.Log) (*Client, error) {
 	return newClient("the control plane", config, log)
 }
 
-// NewMember returns the client of the member with the name.
+// NewMember returns a client for the named member.
 func NewMember(name string, config *rest.Config, log registration.Log) (*Client, error) {
 	return newClient(fmt.Sprintf("member %q", name), config, log)
 }
@@ -97,8 +95,7 @@ func newClient(name string, config *rest.Config, log registration.Log) (*Client,
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = RequestTimeout
-	// Every wait of a registration has a poll interval, so a rate limit of the client would only
-	// delay the requests between the waits.
+	// Disable the client's rate limit. It would only delay requests, because every wait polls at an interval.
 	config.QPS = -1
 	config.WarningHandlerWithContext = warningLogger{clusterName: name, log: log}
 	mapper := newMapper()
@@ -110,7 +107,7 @@ func newClient(name string, config *rest.Config, log registration.Log) (*Client,
 	return &Client{Name: name, Host: config.Host, API: api, Log: log, NamespacedKinds: kinds}, nil
 }
 
-// NewScheme returns a scheme with the kinds that a registration uses.
+// NewScheme returns a scheme that contains a registration's kinds.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -124,8 +121,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newMapper returns a mapper with the few kinds that a registration uses, so that no discovery
-// requests are necessary.
+// newMapper returns a mapper that contains a registration's kinds, so that no discovery requests are needed.
 func newMapper() *meta.DefaultRESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -149,7 +145,7 @@ func newMapper() *meta.DefaultRESTMapper {
 	return mapper
 }
 
-// ID returns the identity of the cluster: the UID of its kube-system namespace.
+// ID returns the cluster's ID: the UID of its namespace kube-system.
 func (c *Client) ID(ctx context.Context) (string, error) {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	if err := c.API.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
@@ -161,8 +157,8 @@ func (c *Client) ID(ctx context.Context) (string, error) {
 	return string(system.UID), nil
 }
 
-// Identify returns the identity of the cluster. It also logs the identity and the origin of the
-// client configuration, unless origin is empty.
+// Identify returns the cluster's ID. Unless origin is empty, Identify also logs the ID and origin, which
+// says where the client configuration comes from.
 func (c *Client) Identify(ctx context.Context, origin string) (string, error) {
 	id, err := c.ID(ctx)
 	switch {
@@ -175,11 +171,11 @@ func (c *Client) Identify(ctx context.Context, origin string) (string, error) {
 	return id, err
 }
 
-// Ensure creates an object if it does not exist, and returns the stored object. If the object
-// exists, Ensure calls adopt, which changes the object or returns an error to reject it. With
-// DryRun, Ensure only logs what it would do.
+// Ensure creates the object if it does not exist, and returns the stored object. If the object exists,
+// Ensure calls adopt, which changes the stored object or returns an error to reject it. In a dry run, Ensure
+// only logs what it would do.
 func (c *Client) Ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
-	for range createAttempts {
+	for range maxCreateAttempts {
 		have, err := c.Get(ctx, want)
 		if err != nil {
 			return nil, err
@@ -191,8 +187,7 @@ func (c *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 			continue
 		}
 		if have != nil {
-			// A conflict means that another client, such as another run of the same command,
-			// changed the object. Read the object again.
+			// Another client changed the object, for example another run of the same command. Read it again.
 			if err = c.adoptExisting(ctx, have, adopt); apierrors.IsConflict(err) {
 				continue
 			}
@@ -202,7 +197,7 @@ func (c *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 			c.Log.Printf("would create %s in %s", c.Describe(want), c.Name)
 			return want, nil
 		}
-		// Create changes its argument, so pass a copy: the next attempt needs the original.
+		// Create changes its argument, and the next attempt needs the original, so pass a copy.
 		created := want.DeepCopyObject().(client.Object)
 		err = c.API.Create(ctx, created)
 		if err == nil {
@@ -210,7 +205,7 @@ func (c *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 			c.Log.Printf("created %s in %s", c.Describe(want), c.Name)
 			return created, nil
 		}
-		// Another client, such as a concurrent join, may have created the object.
+		// Another client may have created the object, such as a concurrent join.
 		if !apierrors.IsAlreadyExists(err) {
 			return nil, c.WrapError("creating", want, err)
 		}
@@ -218,13 +213,13 @@ func (c *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 	return nil, fmt.Errorf("%s in %s changes on every attempt: find out which other client creates, changes or deletes it", c.Describe(want), c.Name)
 }
 
-// isTerminatingNamespace reports whether an object, which may be nil, is a namespace in deletion.
+// isTerminatingNamespace reports whether object is a namespace that is being deleted. object may be nil.
 func isTerminatingNamespace(object client.Object) bool {
 	namespace, ok := object.(*corev1.Namespace)
 	return ok && namespace.DeletionTimestamp != nil
 }
 
-// Get returns the stored object of the same kind and name, or nil if it does not exist.
+// Get returns the stored object with the kind and name of like, or nil if it does not exist.
 func (c *Client) Get(ctx context.Context, like client.Object) (client.Object, error) {
 	kind, err := apiutil.GVKForObject(like, c.API.Scheme())
 	if err != nil {
@@ -248,8 +243,8 @@ func (c *Client) Get(ctx context.Context, like client.Object) (client.Object, er
 	return have, nil
 }
 
-// AwaitTerminatingObject waits until an object that is being deleted no longer exists, for example
-// the execution namespace of a Cluster that was just removed.
+// AwaitTerminatingObject waits until an object that is being deleted no longer exists, such as the execution
+// namespace of a Cluster that was just deleted.
 func (c *Client) AwaitTerminatingObject(ctx context.Context, object client.Object) error {
 	c.Log.Printf("waiting until %s in %s, which is being deleted, is gone", c.Describe(object), c.Name)
 	ctx, cancel := context.WithTimeout(ctx, terminatingTimeout)
@@ -261,7 +256,7 @@ func (c *Client) AwaitTerminatingObject(ctx context.Context, object client.Objec
 	return nil
 }
 
-// adoptExisting calls adopt to change an existing object, and stores the change.
+// adoptExisting lets adopt change an existing object, and stores the change.
 func (c *Client) adoptExisting(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
 	if !have.GetDeletionTimestamp().IsZero() {
 		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", c.Describe(have), c.Name)
@@ -284,9 +279,9 @@ func (c *Client) adoptExisting(ctx context.Context, have client.Object, adopt fu
 	return nil
 }
 
-// RollBack deletes the objects that this run created, in reverse order. It keeps a namespace that
-// contains other objects, and objects that another control plane uses. It removes the owner from
-// the objects that existed before.
+// RollBack deletes the objects that this run created, in reverse order. It keeps a namespace that contains
+// other objects, and objects that another control plane uses. It removes this control plane from the owners
+// of objects that existed before.
 func (c *Client) RollBack(ctx context.Context) error {
 	var errs []error
 	for _, object := range slices.Backward(c.created) {
@@ -299,8 +294,8 @@ func (c *Client) RollBack(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// DeleteUnused deletes an object. It keeps a namespace that contains other objects, and an object
-// that another control plane uses.
+// DeleteUnused deletes the object unless it is a namespace that contains other objects or another control
+// plane uses it.
 func (c *Client) DeleteUnused(ctx context.Context, object client.Object) error {
 	if ns, ok := object.(*corev1.Namespace); ok {
 		if remaining, err := c.FindRemainingObject(ctx, ns.Name); err != nil || remaining != "" {
@@ -310,15 +305,14 @@ func (c *Client) DeleteUnused(ctx context.Context, object client.Object) error {
 	if c.Owner != "" {
 		return c.DeleteOwned(ctx, object)
 	}
-	// A conflict means that another client has replaced the object since this run read it.
+	// A conflict means that another client replaced the object after this run read it.
 	if err := c.Delete(ctx, object); !apierrors.IsConflict(err) {
 		return err
 	}
 	return nil
 }
 
-// Describe returns kind, namespace and name of an object for messages, such as "Secret
-// karmada-cluster/east".
+// Describe returns an object's kind, namespace and name for messages, such as "Secret karmada-cluster/east".
 func (c *Client) Describe(object client.Object) string {
 	kind := fmt.Sprintf("%T", object)
 	if known, err := apiutil.GVKForObject(object, c.API.Scheme()); err == nil {
@@ -330,7 +324,7 @@ func (c *Client) Describe(object client.Object) string {
 	return fmt.Sprintf("%s %s", kind, object.GetName())
 }
 
-// warningLogger logs the warnings of an API server.
+// warningLogger logs an API server's warnings.
 type warningLogger struct {
 	clusterName string
 	log         registration.Log
@@ -342,8 +336,8 @@ func (w warningLogger) HandleWarningHeaderWithContext(ctx context.Context, _ int
 	}
 }
 
-// warningsDisabled is the context key of requests whose warnings are not logged. The search for
-// remaining objects uses it, because it also lists deprecated kinds that the user did not request.
+// warningsDisabled is the context key for requests whose warnings are not logged. The search for remaining
+// objects uses it, because it lists all kinds, including deprecated ones.
 type warningsDisabled struct{}
 
 func checkConfig(config *rest.Config, name string) error {
@@ -353,8 +347,8 @@ func checkConfig(config *rest.Config, name string) error {
 	return nil
 }
 
-// WrapError adds the failed action, the cluster, the object and, if available, advice to an error.
-// The cause stays in the error chain.
+// WrapError adds the failed action, the cluster, the object and, if there is any, advice to an error. The
+// error can be unwrapped.
 func (c *Client) WrapError(action string, object client.Object, err error) error {
 	err = fmt.Errorf("%s %s in %s (%s): %w", action, c.Describe(object), c.Name, c.Host, err)
 	if advice := registration.Advice(err, c.Name); advice != "" {

@@ -11,8 +11,8 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// Delete deletes an object. It returns no error if the object does not exist. If the object was
-// read before, it is deleted only if its UID has not changed.
+// Delete deletes the object and ignores that it does not exist. If the object has a UID, Delete does not
+// delete another object of the same name.
 func (c *Client) Delete(ctx context.Context, object client.Object) error {
 	var options []client.DeleteOption
 	if uid := object.GetUID(); uid != "" {
@@ -37,15 +37,15 @@ func (c *Client) deleteObject(ctx context.Context, object client.Object, options
 	return nil
 }
 
-// AwaitGone waits until an object is deleted, or replaced by another object of the same name. If
-// ctx ends first, wait.Interrupted returns true for the error.
+// AwaitGone waits until the object no longer exists or was replaced by another object of the same name. If
+// ctx ends first, wait.Interrupted returns true for the returned error.
 func (c *Client) AwaitGone(ctx context.Context, object client.Object) error {
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	return backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		have, err := c.Get(ctx, object)
 		if err != nil {
-			// A failed read does not prove that the object is gone, because the API server may be
-			// restarting. The context of the caller limits the wait.
+			// A failed read does not prove that the object is gone, because the API server may be restarting.
+			// The caller's context limits the wait.
 			if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 				return false, err
 			}

@@ -14,16 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// defaultContent lists the objects that every namespace contains, by kind.
+// defaultContent contains, by kind, the names of the objects that every namespace contains.
 var defaultContent = map[string][]string{
 	"ServiceAccount": {"default"},
 	"ConfigMap":      {"kube-root-ca.crt"},
 }
 
-// FindRemainingObject returns the name of an object in the namespace, or an empty string if there
-// is none. It ignores the default objects of a namespace and objects that are being deleted. It
-// returns an error if a kind cannot be listed, because the deletion of a namespace would delete
-// objects of this kind too.
+// FindRemainingObject returns the name of an object in the namespace, or an empty string if there is none.
+// It ignores a namespace's default objects and objects that are being deleted. It returns an error if a kind
+// cannot be listed, because deleting the namespace would also delete the kind's objects.
 func (c *Client) FindRemainingObject(ctx context.Context, namespace string) (string, error) {
 	kinds, err := c.NamespacedKinds()
 	if err != nil {
@@ -46,8 +45,7 @@ func (c *Client) FindRemainingObject(ctx context.Context, namespace string) (str
 	return "", nil
 }
 
-// namespacedKinds returns all namespaced kinds that the API server serves and that can be listed
-// and deleted. It adds these kinds to the mapper.
+// namespacedKinds returns all namespaced kinds that can be listed and deleted, and adds them to the mapper.
 func namespacedKinds(config *rest.Config, mapper *meta.DefaultRESTMapper) ([]schema.GroupVersionKind, error) {
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// ReadOwner sets the Owner field of a member client to the control plane ID. If the user may
-// not read the ID, Owner stays empty. Then new objects name no owner, and objects that name an
-// owner are neither used nor deleted.
+// ReadOwner sets the member client's Owner to the control plane's ID. If the user may not read the ID, Owner
+// stays empty: new objects then name no owner, and objects that name an owner are neither used nor deleted.
 func (c *Client) ReadOwner(ctx context.Context, karmada *Client) error {
 	id, err := karmada.ID(ctx)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
@@ -28,8 +27,8 @@ func (c *Client) ReadOwner(ctx context.Context, karmada *Client) error {
 	return err
 }
 
-// EnsureOwned is Ensure for an object that belongs to one control plane. It returns an
-// OtherOwnerError if the object belongs to another control plane.
+// EnsureOwned does the same as Ensure for an object that belongs to a single control plane. It returns an
+// OtherOwnerError if the object belongs to another one.
 func (c *Client) EnsureOwned(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
 	return c.EnsureShared(ctx, want, func(have client.Object) error {
 		if err := c.checkOwner(have); err != nil {
@@ -42,8 +41,8 @@ func (c *Client) EnsureOwned(ctx context.Context, want client.Object, adopt func
 	})
 }
 
-// EnsureShared is Ensure for an object that several control planes may use. The object names all
-// of them.
+// EnsureShared does the same as Ensure for an object that several control planes may use. The object names
+// all of them.
 func (c *Client) EnsureShared(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
 	want = want.DeepCopyObject().(client.Object)
 	setOwners(want, cluster.AddOwner("", c.Owner))
@@ -63,9 +62,9 @@ func (c *Client) EnsureShared(ctx context.Context, want client.Object, adopt fun
 	return stored, err
 }
 
-// CheckOwner returns an OtherOwnerError if some of the objects belong to another control plane.
-// Objects that do not exist, or that name no control plane, belong to none.
-func (c *Client) CheckOwner(ctx context.Context, objects ...client.Object) error {
+// VerifyOwner returns an OtherOwnerError if objects belong to another control plane. It ignores objects that
+// do not exist or name no owner.
+func (c *Client) VerifyOwner(ctx context.Context, objects ...client.Object) error {
 	var stored []client.Object
 	for _, object := range objects {
 		have, err := c.Get(ctx, object)
@@ -100,14 +99,14 @@ func (c *Client) checkOwner(stored ...client.Object) error {
 
 // OtherOwnerError means that objects in a member belong to another control plane.
 type OtherOwnerError struct {
-	// Cluster and Host are the name and the address of the member in messages.
+	// Cluster and Host are the member's name and address in messages.
 	Cluster, Host string
-	// Owner is the ID of this control plane, and may be empty. Other is the ID of the other one.
+	// Owner is this control plane's ID, which may be empty. Other is the other control plane's ID.
 	Owner, Other string
-	// Objects describe the other control plane's objects, each with kind and name.
+	// Objects describes the other control plane's objects by kind and name.
 	Objects []string
 
-	// releaseArguments are the arguments of kubectl annotate that select the objects.
+	// releaseArguments are arguments of kubectl annotate that select the objects.
 	releaseArguments []string
 }
 
@@ -122,8 +121,8 @@ func (o *OtherOwnerError) Error() string {
 		o.Cluster, o.Host, o.Other, id, strings.Join(o.Objects, ", "), strings.Join(o.releaseArguments, " "), clusterv1alpha1.ControlPlaneAnnotation)
 }
 
-// DeleteOwned deletes an object in a member. If the object names other control planes, it stays,
-// and only stops naming this one.
+// DeleteOwned deletes an object in a member. If other control planes own the object too, DeleteOwned only
+// removes this one from its owners.
 func (c *Client) DeleteOwned(ctx context.Context, object client.Object) error {
 	return c.change(ctx, object, func(have client.Object) error {
 		remaining := cluster.RemoveOwner(ownersOf(have), c.Owner)
@@ -131,13 +130,13 @@ func (c *Client) DeleteOwned(ctx context.Context, object client.Object) error {
 			c.Log.Printf("%s %s in %s: it belongs to the control plane with ID %s", c.Keeping(), c.Describe(have), c.Name, remaining)
 			return c.setOwners(ctx, have, remaining)
 		}
-		// With the resourceVersion, the request fails if another control plane has just begun to
-		// use the object.
+		// The precondition on the resource version makes the request fail if another control plane has just
+		// become an owner.
 		return c.deleteObject(ctx, have, client.Preconditions{UID: ptr.To(have.GetUID()), ResourceVersion: ptr.To(have.GetResourceVersion())})
 	})
 }
 
-// Keeping returns the verb for an object that is not deleted.
+// Keeping returns the verb for messages about an object that is not deleted.
 func (c *Client) Keeping() string {
 	if c.DryRun {
 		return "would keep"
@@ -145,18 +144,18 @@ func (c *Client) Keeping() string {
 	return "keeping"
 }
 
-// Release makes an object no longer name this control plane. It does not delete the object.
+// Release removes this control plane from the object's owners. It does not delete the object.
 func (c *Client) Release(ctx context.Context, object client.Object) error {
 	return c.change(ctx, object, func(have client.Object) error {
 		return c.setOwners(ctx, have, cluster.RemoveOwner(ownersOf(have), c.Owner))
 	})
 }
 
-// change calls act with the stored object, and again after a conflict. It does nothing if the
-// object does not exist, or if it was replaced since the caller read it.
+// change calls act with the stored object, and again after a conflict. It does nothing if the object does
+// not exist or was replaced after the caller read it.
 func (c *Client) change(ctx context.Context, object client.Object, act func(have client.Object) error) error {
 	var err error
-	for range createAttempts {
+	for range maxCreateAttempts {
 		have, getErr := c.Get(ctx, object)
 		if getErr != nil || have == nil || object.GetUID() != "" && have.GetUID() != object.GetUID() {
 			return getErr
@@ -168,7 +167,7 @@ func (c *Client) change(ctx context.Context, object client.Object, act func(have
 	return err
 }
 
-// setOwners stores the owners of an object in a member.
+// setOwners stores the owners of a member's object.
 func (c *Client) setOwners(ctx context.Context, have client.Object, owners string) error {
 	if c.DryRun {
 		return nil
@@ -181,12 +180,12 @@ func (c *Client) setOwners(ctx context.Context, have client.Object, owners strin
 	return nil
 }
 
-// ownersOf returns the annotation with the IDs of the owners.
+// ownersOf returns the annotation that contains the owners' IDs.
 func ownersOf(object client.Object) string {
 	return object.GetAnnotations()[clusterv1alpha1.ControlPlaneAnnotation]
 }
 
-// setOwners sets the annotation with the IDs of the owners, or removes it if there are none.
+// setOwners sets the annotation that contains the owners' IDs, or removes it if owners is empty.
 func setOwners(object client.Object, owners string) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {

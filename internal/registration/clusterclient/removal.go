@@ -19,39 +19,38 @@ import (
 )
 
 const (
-	// blockersTimeout is the time limit for reading the objects that block the deletion of
-	// a Cluster.
+	// blockersTimeout limits the requests for the objects that block a Cluster's deletion.
 	blockersTimeout = 10 * time.Second
-	// progressInterval is the maximum time without a message during the wait for a deletion.
+	// progressInterval is the maximum time without a message while waiting for a deletion.
 	progressInterval = 5 * time.Second
-	// pageSize is the maximum number of objects that one list request returns.
+	// pageSize is the maximum number of objects in a list response.
 	pageSize = 500
-	// maxListedBindings is the maximum number of blocking bindings in a message.
+	// maxListedBindings limits the number of blocking bindings in a message.
 	maxListedBindings = 3
-	// parallelWorkDeletions is the maximum number of Works that are deleted concurrently.
+	// parallelWorkDeletions limits the concurrent deletions of Works.
 	parallelWorkDeletions = 16
 )
 
-// Removal configures the removal of a Cluster from the control plane.
+// Removal configures a Cluster's removal from the control plane.
 type Removal struct {
 	Cluster *clusterv1alpha1.Cluster
-	// Wait is the time limit for the deletion.
+	// Wait limits the wait for the deletion.
 	Wait time.Duration
 	// Force removes the finalizers if the Cluster still exists after Wait.
 	Force bool
-	// DeniedMeansGone treats a Forbidden or Unauthorized response as proof that the Cluster is
-	// gone, because an agent loses its permissions together with its Cluster.
+	// DeniedMeansGone makes a Forbidden or Unauthorized response count as proof that the Cluster is gone,
+	// because an agent loses its permissions together with its Cluster.
 	DeniedMeansGone bool
-	// ExtraBlockers returns lines to add to the list of what blocks the deletion. works is the
-	// number of remaining Works. nil adds no lines.
+	// ExtraBlockers returns additional lines about what blocks the deletion. works is the number of remaining
+	// Works. It may be nil.
 	ExtraBlockers func(ctx context.Context, works int) []string
 }
 
-// BlockedRemovalError means that a Cluster was deleted but still exists after the time limit.
+// BlockedRemovalError means that a Cluster still exists at the end of the time limit for its deletion.
 type BlockedRemovalError struct {
 	Cluster string
 	Wait    time.Duration
-	// Blockers has one line for each object that blocks the deletion.
+	// Blockers describes each object that blocks the deletion, one per line.
 	Blockers []string
 }
 
@@ -60,9 +59,9 @@ func (b *BlockedRemovalError) Error() string {
 		b.Cluster, b.Wait, formatBlockers(b.Blockers))
 }
 
-// RemoveCluster deletes a Cluster and waits until it is gone. With Force, it removes the
-// finalizers if the Cluster still exists after the wait. RemoveCluster returns within twice
-// removal.Wait plus some seconds, even if no controller or API server responds.
+// RemoveCluster deletes a Cluster and waits until it is gone. If Force is set, RemoveCluster removes the
+// finalizers of a Cluster that still exists after the wait. It returns within twice removal.Wait and some
+// seconds, even if no controller or API server responds.
 func (c *Client) RemoveCluster(ctx context.Context, removal Removal) error {
 	err := c.DeleteCluster(ctx, removal)
 	var blocked *BlockedRemovalError
@@ -75,22 +74,21 @@ func (c *Client) RemoveCluster(ctx context.Context, removal Removal) error {
 	return c.ForceDeleteCluster(forcing, removal.Cluster)
 }
 
-// LogForcedRemoval logs that the finalizers of a Cluster are removed, and which objects blocked
-// the deletion of the Cluster.
+// LogForcedRemoval logs that the Cluster's finalizers are being removed, and which objects blocked its
+// deletion.
 func (c *Client) LogForcedRemoval(blocked *BlockedRemovalError) {
 	c.Log.Printf("Cluster %s is not gone after %s:%s\nRemoving its finalizers: the objects propagated to it stay in the cluster", blocked.Cluster, blocked.Wait, formatBlockers(blocked.Blockers))
 }
 
-// DeleteCluster deletes a Cluster and waits until it is gone. It returns a *BlockedRemovalError if
-// the Cluster still exists after Wait. It ignores Force.
+// DeleteCluster deletes a Cluster and waits until it is gone. It returns a *BlockedRemovalError if the
+// Cluster still exists after Wait. It ignores Force.
 func (c *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	if reason := domaincluster.RetentionReason(removal.Cluster); reason != "" && removal.Cluster.DeletionTimestamp.IsZero() {
 		c.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster", removal.Cluster.Name, reason)
 	}
 	waiting, cancel := context.WithTimeout(ctx, removal.Wait)
 	defer cancel()
-	// Delete has the UID of removal.Cluster as a precondition. So it deletes only the Cluster that
-	// the caller has read and checked.
+	// removal.Cluster has a UID, so Delete deletes only the Cluster that the caller read and verified.
 	if err := c.Delete(waiting, removal.Cluster); err != nil {
 		return err
 	}
@@ -109,10 +107,9 @@ func (c *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	return &BlockedRemovalError{Cluster: removal.Cluster.Name, Wait: removal.Wait, Blockers: c.blockers(reading, removal)}
 }
 
-// deleteUnprocessedNamespace deletes the execution namespace of a Cluster that was deleted before
-// the cluster controller added its finalizer. For such a Cluster, the controller keeps the
-// namespace for minutes, because it cannot distinguish the namespace from one that a registration
-// has just created.
+// deleteUnprocessedNamespace deletes the execution namespace of a Cluster that was deleted before the
+// cluster controller added its finalizer. The controller would keep the namespace for minutes, because it
+// cannot distinguish it from one that a registration has just created.
 func (c *Client) deleteUnprocessedNamespace(ctx context.Context, removal Removal) error {
 	if controllerutil.ContainsFinalizer(removal.Cluster, clusterv1alpha1.ClusterControllerFinalizer) || removal.DeniedMeansGone {
 		return nil
@@ -124,8 +121,7 @@ func (c *Client) deleteUnprocessedNamespace(ctx context.Context, removal Removal
 	return c.Delete(ctx, namespace)
 }
 
-// awaitRemoval waits until a Cluster is gone. During the wait, it logs the blocking objects
-// whenever they change.
+// awaitRemoval waits until a Cluster is gone, and logs the blocking objects whenever they change.
 func (c *Client) awaitRemoval(ctx context.Context, removal Removal) error {
 	for logged := ""; ; {
 		quiet, cancel := context.WithTimeout(ctx, progressInterval)
@@ -148,10 +144,10 @@ func (c *Client) awaitRemoval(ctx context.Context, removal Removal) error {
 // isDenied reports whether the API server returned Forbidden or Unauthorized.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-// ForceDeleteCluster deletes the execution namespace, the Works and the Cluster and removes their
-// finalizers. The namespace is deleted first, so that no controller can add a finalizer again.
-// ForceDeleteCluster removes the Cluster even if the namespace or a Work cannot be deleted. In
-// this case, the cluster controller deletes the rest.
+// ForceDeleteCluster deletes the execution namespace, the Works and the Cluster, and removes their
+// finalizers. It deletes the namespace first, so that no controller can add a finalizer again. If the
+// namespace or a Work cannot be deleted, ForceDeleteCluster still removes the Cluster, and the cluster
+// controller deletes the rest.
 func (c *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	namespace := registration.NewExecutionNamespace(cluster.Name)
 	failures := []error{c.Delete(ctx, namespace), c.forceDeleteWorks(ctx, namespace.Name)}
@@ -169,7 +165,7 @@ func (c *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha
 	return errors.Join(append(failures, err)...)
 }
 
-// forceDeleteWorks deletes the Works of a namespace and removes their finalizers.
+// forceDeleteWorks deletes the namespace's Works and removes their finalizers.
 func (c *Client) forceDeleteWorks(ctx context.Context, namespace string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelWorkDeletions)
@@ -196,7 +192,7 @@ func (c *Client) forceDeleteWork(ctx context.Context, work *workv1alpha1.Work) e
 	return c.RemoveFinalizers(ctx, work)
 }
 
-// ListClusters lists the Clusters of the control plane.
+// ListClusters lists the control plane's Clusters.
 func (c *Client) ListClusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 	list := &clusterv1alpha1.ClusterList{}
 	err := c.API.List(ctx, list)

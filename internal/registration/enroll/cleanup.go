@@ -1,4 +1,4 @@
-package grant
+package enroll
 
 import (
 	"context"
@@ -18,16 +18,15 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// Cleanup deletes the objects in a member that belong to one Cluster of a control plane.
+// Cleanup deletes a Cluster's objects in the member.
 type Cleanup struct {
-	// Cluster is the name of the Cluster. Namespace is the namespace of the accounts in the member.
+	// Cluster is the Cluster's name. Namespace is the namespace of the accounts in the member.
 	Cluster, Namespace string
-	// Log receives messages about objects that are not deleted.
+	// Log receives messages about objects that are kept.
 	Log registration.Log
 }
 
-// Objects returns the objects in the member that join created only for this Cluster, in the order
-// of their deletion.
+// Objects returns the member's objects that join created only for this Cluster, in deletion order.
 func (c Cleanup) Objects() []client.Object {
 	account := registration.NewServiceAccount(c.Namespace, AccountName(c.Cluster))
 	return []client.Object{
@@ -35,16 +34,15 @@ func (c Cleanup) Objects() []client.Object {
 	}
 }
 
-// SharedObjects returns the objects in the member that several control planes may use, in the order
-// of their deletion.
+// SharedObjects returns the member's objects that several control planes may use, in deletion order.
 func (c Cleanup) SharedObjects() []client.Object {
 	account := registration.NewServiceAccount(c.Namespace, ImpersonatorAccount)
 	return []client.Object{NewTokenSecret(account), account, registration.NewNamespace(c.Namespace)}
 }
 
-// Run deletes the objects that join created in the member. Objects of another control plane stay,
-// and objects that several control planes share are deleted only if no other one uses them. With
-// DryRun of the member client, it only logs what it would do.
+// Run deletes the objects that join created in the member. It keeps objects of other control planes, and
+// objects that another control plane also uses. If the member client's DryRun is set, Run only logs what it
+// would do.
 func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	var errs []error
 	for _, object := range c.Objects() {
@@ -57,8 +55,8 @@ func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	return nil
 }
 
-// ReadOwner returns the control plane to which the objects in the member belong according to their
-// annotation. It is empty if no object exists, or if they name none.
+// ReadOwner returns the ID of the control plane that owns the member's objects, from their annotation. It is
+// empty if no object exists or names an owner.
 func (c Cleanup) ReadOwner(ctx context.Context, member *clusterclient.Client) (string, error) {
 	for _, object := range c.Objects() {
 		have, err := member.Get(ctx, object)
@@ -75,9 +73,9 @@ func (c Cleanup) ReadOwner(ctx context.Context, member *clusterclient.Client) (s
 	return "", nil
 }
 
-// deleteImpersonation deletes the objects that permit the control plane to impersonate users, if their
-// Work was one of this Cluster. They remain if the Work was removed by force. Then they would block the
-// Work of the next Cluster of this member.
+// deleteImpersonation deletes the objects that let the control plane impersonate users, if one of this
+// Cluster's Works created them. They remain if that Work was deleted by force, and would then conflict with
+// the Work of the member's next Cluster.
 func (c Cleanup) deleteImpersonation(ctx context.Context, member *clusterclient.Client) error {
 	var errs []error
 	for _, object := range []client.Object{impersonation.NewBinding(c.Namespace, ""), impersonation.NewRole(impersonation.Subjects{}, "")} {
@@ -90,8 +88,7 @@ func (c Cleanup) deleteImpersonation(ctx context.Context, member *clusterclient.
 	return errors.Join(errs...)
 }
 
-// deleteShared deletes the impersonator account and the namespace unless another control plane
-// uses these objects.
+// deleteShared deletes the impersonator account and the namespace, unless another control plane uses them.
 func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client) error {
 	accounts := &corev1.ServiceAccountList{}
 	if err := member.API.List(ctx, accounts, client.InNamespace(c.Namespace)); err != nil {
@@ -108,7 +105,7 @@ func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client)
 	return c.deleteNamespace(ctx, member)
 }
 
-// ReleaseShared makes the shared objects no longer name this control plane.
+// ReleaseShared removes this control plane from the shared objects' owners.
 func (c Cleanup) ReleaseShared(ctx context.Context, member *clusterclient.Client) error {
 	var errs []error
 	for _, object := range c.SharedObjects() {
@@ -117,8 +114,8 @@ func (c Cleanup) ReleaseShared(ctx context.Context, member *clusterclient.Client
 	return errors.Join(errs...)
 }
 
-// deleteNamespace deletes the namespace if its label shows that join created it, and if it
-// contains no other objects.
+// deleteNamespace deletes the namespace if its label shows that join created it and it contains no other
+// objects.
 func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Client) error {
 	object, err := member.Get(ctx, registration.NewNamespace(c.Namespace))
 	if err != nil || object == nil {
@@ -133,7 +130,7 @@ func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Clie
 	}
 	remaining, err := member.FindRemainingObject(ctx, c.Namespace)
 	if err != nil {
-		// Keep the namespace, because objects that cannot be listed may exist.
+		// The namespace may contain objects that cannot be listed, so keep it.
 		c.Log.Printf("keeping namespace %s in %s: its objects cannot be listed: %v", c.Namespace, member.Name, err)
 		return member.Release(ctx, object)
 	}
@@ -141,12 +138,13 @@ func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Clie
 		c.Log.Printf("keeping namespace %s in %s: it holds %s", c.Namespace, member.Name, remaining)
 		return member.Release(ctx, object)
 	}
-	// The deletion takes some seconds. This run does not wait for it, but the next join does.
+	// The deletion takes some seconds. The next join waits for it, so this run need not.
 	return member.DeleteOwned(ctx, object)
 }
 
-// accountOfOtherControlPlane returns the name of an account that another Cluster or another control
-// plane than the given one uses, or an empty string if there is none.
+// accountOfOtherControlPlane returns the name of an account that another Cluster or another control plane
+// uses, or an empty string if there is none. name and controlPlane identify this account and this control
+// plane.
 func accountOfOtherControlPlane(accounts []corev1.ServiceAccount, name, controlPlane string) string {
 	for _, account := range accounts {
 		if !strings.HasPrefix(account.Name, accountPrefix) || account.Name == ImpersonatorAccount {

@@ -1,4 +1,4 @@
-package grant
+package enroll
 
 import (
 	"errors"
@@ -149,7 +149,7 @@ func TestTwoControlPlanesInOneMember(t *testing.T) {
 
 	same, sameCleanup := of("second", "east")
 	var other *clusterclient.OtherOwnerError
-	if err := same.CheckOwner(t.Context()); !errors.As(err, &other) || other.Other != "first" || len(other.Objects) != 4 {
+	if err := same.VerifyOwner(t.Context()); !errors.As(err, &other) || other.Other != "first" || len(other.Objects) != 4 {
 		t.Errorf("the check of a second control plane with the same name: %v", err)
 	}
 	for _, want := range []string{"https://it", "ID first", "ID second", "ServiceAccount ns/karmada-east", "--namespace=ns", "serviceaccount/karmada-east", "clusterrole/karmada-controller-manager:karmada-east"} {

@@ -1,4 +1,9 @@
-// Package enroll creates and updates an agent's own Cluster.
+// Package enroll creates and removes the control plane's accounts and roles in a member, and creates and
+// updates an agent's Cluster.
+//
+// The control plane gets two service accounts in each member: one for its own requests, and one that
+// impersonates the cluster proxy's callers. The control plane stores the tokens of both accounts in Secrets
+// that the Cluster owns.
 package enroll
 
 import (
@@ -21,49 +26,45 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
 )
 
-// Enrollment registers a cluster as a member in pull mode. Every start of the agent runs it. It
-// writes only the differences from the stored objects.
+// Enrollment registers a cluster as a member in pull mode. The agent runs it at every start. It writes only
+// what differs from the stored objects.
 type Enrollment struct {
-	// Name is the name of the Cluster: a DNS label of at most 48 characters.
+	// Name is the Cluster's name: a DNS label of at most 48 characters.
 	Name string
-	// ClusterNamespace is the namespace of the created objects in the control plane and in the
-	// member. Default karmada-cluster.
+	// ClusterNamespace is the namespace of the objects that are created in the control plane and in the
+	// member. The default is karmada-cluster.
 	ClusterNamespace string
-	// Endpoint is the address at which the control plane reaches the API server of the member, for
-	// requests such as those of the cluster proxy. If it is empty, a stored address does not
-	// change, and a new Cluster gets the address in Member.
+	// Endpoint is the address at which the control plane reaches the member's API server, for example for the
+	// cluster proxy. If it is empty, a stored address is kept, and a new Cluster gets the address in Member.
 	Endpoint string
-	// ProxyURL is the proxy between the control plane and the member. A proxy in Member takes
-	// precedence over it.
+	// ProxyURL is the proxy between the control plane and the member. A proxy in Member takes precedence.
 	ProxyURL string
-	// Provider, Region and Zones are the location of the cluster. Placements can select clusters by
-	// these fields. If a field is empty, the stored value does not change.
+	// Provider, Region and Zones locate the cluster, so that placements can select it. If a field is empty,
+	// its stored value is kept.
 	Provider, Region string
 	Zones            []string
 	// ReportedAccounts selects the accounts whose tokens are stored in the control plane.
-	ReportedAccounts grant.ReportedAccounts
-	// Karmada and Member are the client configurations of the control plane and of the
-	// cluster.
+	ReportedAccounts ReportedAccounts
+	// Karmada and Member are the client configurations for the control plane and the cluster.
 	Karmada, Member *rest.Config
-	// Log receives progress messages for the user. Nil discards them.
+	// Log receives progress messages for the user. It may be nil.
 	Log func(format string, args ...any)
-	// TokenTimeout is the time limit for the member to issue a token. Default 30 s.
+	// TokenTimeout limits the wait for the member to issue a token. The default is 30 s.
 	TokenTimeout time.Duration
 }
 
-// Run registers the cluster and returns its Cluster with the ID of the member. If the Cluster is
-// being deleted, Run returns it unchanged.
+// Run registers the cluster and returns its Cluster, which contains the member's ID. If the Cluster is being
+// deleted, Run returns it unchanged.
 //
-// Run creates the Cluster before it writes the Secrets. The creation reserves the name, so that a
-// second agent with the same name does not change objects of the first agent. Run returns a
-// *RegisteredError if the cluster or the name is registered already. After a failure, Run does not
-// delete the objects that it created, because the agent retries.
+// Run creates the Cluster before it writes the Secrets. The creation reserves the name, so that a second
+// agent with the same name cannot change the first agent's objects. Run returns a *RegisteredError if the
+// cluster or the name is already registered. After a failure, Run does not delete the objects that it
+// created, because the agent retries.
 func (e Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	e.ClusterNamespace = cmp.Or(e.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
-	e.TokenTimeout = cmp.Or(e.TokenTimeout, grant.DefaultTokenTimeout)
+	e.TokenTimeout = cmp.Or(e.TokenTimeout, DefaultTokenTimeout)
 	if err := registration.ValidateName(e.Name); err != nil {
 		return nil, err
 	}
@@ -82,12 +83,12 @@ func (e Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	if err := member.ReadOwner(ctx, karmada); err != nil {
 		return nil, err
 	}
-	stored, err := e.checkRegistration(ctx, karmada, id)
+	stored, err := e.verifyRegistration(ctx, karmada, id)
 	if err != nil || stored != nil && stored.DeletionTimestamp != nil {
 		return stored, err
 	}
-	accounts := grant.Grant{Cluster: e.Name, Namespace: e.ClusterNamespace, Member: member, Config: e.Member, Timeout: e.TokenTimeout}
-	if err := accounts.CheckOwner(ctx); err != nil {
+	accounts := Grant{Cluster: e.Name, Namespace: e.ClusterNamespace, Member: member, Config: e.Member, Timeout: e.TokenTimeout}
+	if err := accounts.VerifyOwner(ctx); err != nil {
 		return nil, err
 	}
 	credentials, err := accounts.IssueTokens(ctx, e.ReportedAccounts)
@@ -101,9 +102,9 @@ func (e Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	return registered, e.storeTokens(ctx, karmada, registered, credentials)
 }
 
-// checkRegistration returns the stored Cluster, or nil if there is none. It returns an error if
-// the name belongs to another cluster, or if the flags are invalid.
-func (e Enrollment) checkRegistration(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
+// verifyRegistration returns the stored Cluster, or nil if there is none. It returns an error if another
+// cluster has the name, or if the flags are invalid.
+func (e Enrollment) verifyRegistration(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: e.Name}})
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no rights there yet: %s: %w", ReregistrationAdvice(e.Name), err)
@@ -123,9 +124,9 @@ func (e Enrollment) checkRegistration(ctx context.Context, karmada *clusterclien
 	return stored, validate(wanted)
 }
 
-// dryRunCreate returns an error if the Cluster cannot be created. It runs before accounts are
-// created in the member. The API server rejects the dry run if the identity is registered under a
-// name that the agent cannot read. Other errors are ignored, because the creation reports them.
+// dryRunCreate returns an error if the API server would reject the Cluster because its ID is registered
+// under a name that the agent cannot read. It runs before accounts are created in the member. It ignores
+// other errors, because the creation reports them.
 func (e Enrollment) dryRunCreate(ctx context.Context, karmada *clusterclient.Client, id string) error {
 	wanted := e.newCluster(id)
 	if err := validate(wanted); err != nil {
@@ -141,14 +142,13 @@ func (e Enrollment) newInvalidError(err error) error {
 	return &InvalidError{fmt.Errorf("registering %q: %w", e.Name, err)}
 }
 
-// ReregistrationAdvice returns advice for a user whose Cluster was removed while its agent still
-// runs: how to register the cluster again.
+// ReregistrationAdvice tells a user how to register a cluster again whose Cluster was deleted while its
+// agent still runs.
 func ReregistrationAdvice(name string) string {
 	return fmt.Sprintf("to register it again, run in the cluster: karmadactl unregister %s --force, and then the command that 'karmadactl token create --print-register-command' prints for the control plane; to end the membership, run only the first command", name)
 }
 
-// createOrUpdate creates the Cluster from the flags of the agent, or updates its connection
-// fields.
+// createOrUpdate creates the Cluster from the agent's flags, or updates its connection fields.
 func (e Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
 	if stored == nil {
 		return e.create(ctx, karmada, id)
@@ -164,8 +164,8 @@ func (e Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.C
 	_, err := patch.Object(ctx, karmada.API, stored, wanted)
 	switch {
 	case apierrors.IsForbidden(err):
-		// Agents that other releases registered may create their Cluster but not patch it. These
-		// agents continue with the stored values.
+		// Agents that other releases registered may create their Cluster but not patch it. They continue with
+		// the stored fields.
 		karmada.Log.Printf("warning: the agent may not change Cluster %q to match its flags: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", e.Name, err, e.Name)
 		return stored, nil
 	case err != nil:
@@ -180,9 +180,8 @@ func (e Enrollment) create(ctx context.Context, karmada *clusterclient.Client, i
 	err := karmada.API.Create(ctx, wanted)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		// Since the first check, another replica of the agent, or another cluster, has created the
-		// Cluster.
-		return e.checkRegistration(ctx, karmada, id)
+		// Another replica of the agent, or another cluster, has created the Cluster since it was read.
+		return e.verifyRegistration(ctx, karmada, id)
 	case apierrors.IsInvalid(err):
 		return nil, e.newInvalidError(err)
 	case err != nil:
@@ -199,8 +198,7 @@ func (e Enrollment) newCluster(id string) *clusterv1alpha1.Cluster {
 	return cluster
 }
 
-// SetSpec sets those fields of a new Cluster whose values the agent knows. It does not change other
-// fields.
+// SetSpec sets a new Cluster's fields that the agent knows, and keeps the others.
 func (e Enrollment) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
 	e.SetConnection(cluster, id)
 	spec := &cluster.Spec
@@ -210,8 +208,8 @@ func (e Enrollment) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
 	}
 }
 
-// SetConnection sets the fields that specify how the control plane reaches the cluster. An agent
-// changes only these fields of a stored Cluster.
+// SetConnection sets the fields that specify how the control plane reaches the cluster. An agent changes no
+// other fields of a stored Cluster.
 func (e Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 	spec := &cluster.Spec
 	spec.ID, spec.SyncMode = id, clusterv1alpha1.Pull
@@ -225,13 +223,13 @@ func (e Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 		spec.SecretRef = reference(e.Name)
 	}
 	if e.ReportedAccounts.Impersonator {
-		spec.ImpersonatorSecretRef = reference(e.Name + grant.ImpersonatorSuffix)
+		spec.ImpersonatorSecretRef = reference(e.Name + ImpersonatorSuffix)
 	}
 }
 
-// storeTokens stores the tokens of the reported accounts as Secrets in the control plane. The
-// Cluster owns these Secrets.
-func (e Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
+// storeTokens stores the reported accounts' tokens as Secrets in the control plane. The Cluster owns these
+// Secrets.
+func (e Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Client, registered *clusterv1alpha1.Cluster, credentials Credentials) error {
 	credentialsSecret, impersonatorSecret := credentials.Secrets(e.Name, e.ClusterNamespace)
 	var wanted []*corev1.Secret
 	if e.ReportedAccounts.Impersonator {
@@ -247,14 +245,14 @@ func (e Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Clie
 		return err
 	}
 	for _, secret := range wanted {
-		if err := grant.EnsureSecret(ctx, karmada, secret, registered); err != nil {
+		if err := EnsureSecret(ctx, karmada, secret, registered); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// InvalidError means that the flags of the agent describe an invalid Cluster.
+// InvalidError means that the agent's flags describe an invalid Cluster.
 type InvalidError struct{ error }
 
 func (i *InvalidError) Unwrap() error { return i.error }
@@ -267,9 +265,9 @@ func validate(wanted *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// IsPermanent reports whether a retry cannot succeed, because the name is taken or the Cluster is
+// IsPermanentError reports whether a retry cannot succeed, because the name is taken or the Cluster is
 // invalid.
-func IsPermanent(err error) bool {
+func IsPermanentError(err error) bool {
 	var taken *registration.RegisteredError
 	var invalid *InvalidError
 	return errors.As(err, &taken) || errors.As(err, &invalid)

@@ -17,7 +17,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
-	"karmada.io/karmada/internal/registration/grant"
 )
 
 func TestClusterSpecFromAgentFlags(t *testing.T) {
@@ -36,7 +35,7 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://10.0.0.1"},
 		},
 		"flags set more fields": {
-			agent: Enrollment{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, ReportedAccounts: grant.AllAccounts()},
+			agent: Enrollment{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, ReportedAccounts: AllAccounts()},
 			wanted: clusterv1alpha1.ClusterSpec{
 				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy",
 				Provider: "metal", Region: "north", Zones: []string{"a"}, SecretRef: reference("east"), ImpersonatorSecretRef: reference("east-impersonator"),
@@ -57,7 +56,7 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine"},
 		},
 		"a restart with other flags changes the connection but not the location": {
-			agent:  Enrollment{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "cloud", Region: "south", Zones: []string{"b"}, ReportedAccounts: grant.AllAccounts()},
+			agent:  Enrollment{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "cloud", Region: "south", Zones: []string{"b"}, ReportedAccounts: AllAccounts()},
 			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Provider: "metal", Region: "north", Zones: []string{"a"}, Taints: tainted},
 			wanted: clusterv1alpha1.ClusterSpec{
 				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Taints: tainted,
@@ -93,11 +92,11 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 func TestCheckRegistrationRejectsOtherCluster(t *testing.T) {
 	stored := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Pull)
 	karmada, agent := clusterclienttest.NewClient(t, "", &stored), Enrollment{Name: "east", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://10.0.0.1"}}
-	if found, err := agent.checkRegistration(t.Context(), karmada, "id"); err != nil || found == nil {
+	if found, err := agent.verifyRegistration(t.Context(), karmada, "id"); err != nil || found == nil {
 		t.Errorf("its own Cluster: %v, %v", found, err)
 	}
-	_, err := agent.checkRegistration(t.Context(), karmada, "another")
-	if want := `the cluster ID another or the cluster name east has been registered: Cluster "east" is another cluster, with ID id`; err == nil || !strings.HasPrefix(err.Error(), want) || !IsPermanent(err) {
+	_, err := agent.verifyRegistration(t.Context(), karmada, "another")
+	if want := `the cluster ID another or the cluster name east has been registered: Cluster "east" is another cluster, with ID id`; err == nil || !strings.HasPrefix(err.Error(), want) || !IsPermanentError(err) {
 		t.Errorf("the Cluster of another member: got %v, want %q", err, want)
 	}
 }
@@ -126,8 +125,8 @@ func TestInvalidClusterIsRejectedByDryRun(t *testing.T) {
 				},
 			})
 			test.agent.Name, test.agent.ClusterNamespace, test.agent.Member = "east", "ns", &rest.Config{Host: "https://10.0.0.1"}
-			_, err := test.agent.checkRegistration(t.Context(), karmada, "id")
-			if err == nil || !strings.HasPrefix(err.Error(), test.want) || !IsPermanent(err) {
+			_, err := test.agent.verifyRegistration(t.Context(), karmada, "id")
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) || !IsPermanentError(err) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

@@ -1,9 +1,4 @@
-// Package grant creates and removes the accounts and roles of the control plane in a member.
-//
-// The control plane gets two service accounts: one for its own requests, and one to impersonate
-// the callers of the cluster proxy. The control plane stores the tokens of both accounts in
-// Secrets that the Cluster owns.
-package grant
+package enroll
 
 import (
 	"context"
@@ -26,36 +21,36 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// ReportedAccounts selects the accounts of a member whose tokens are stored in the control plane.
+// ReportedAccounts selects the member's accounts whose tokens are stored in the control plane.
 type ReportedAccounts struct {
-	// Credentials selects the account for the requests of the control plane. Impersonator
-	// selects the account that impersonates the callers of the cluster proxy.
+	// Credentials selects the account for the control plane's own requests. Impersonator selects the account
+	// that impersonates the cluster proxy's callers.
 	Credentials, Impersonator bool
 }
 
-// AllAccounts selects both accounts. Features in which the control plane sends requests to the
-// member, such as the cluster proxy, need them.
+// AllAccounts selects both accounts. Features that send requests from the control plane to the member need
+// them, such as the cluster proxy.
 func AllAccounts() ReportedAccounts { return ReportedAccounts{Credentials: true, Impersonator: true} }
 
-// DefaultTokenTimeout is the default time limit for a member to issue a token.
+// DefaultTokenTimeout is the default for Grant.Timeout.
 const DefaultTokenTimeout = 30 * time.Second
 
-// Grant creates the accounts of the control plane in a member.
+// Grant creates the control plane's accounts in a member.
 type Grant struct {
-	// Cluster is the name of the member. Namespace is the namespace of the accounts.
+	// Cluster is the member's name. Namespace is the accounts' namespace.
 	Cluster, Namespace string
 	Member             *clusterclient.Client
-	// Config is the client configuration of the member.
+	// Config is the member's client configuration.
 	Config *rest.Config
-	// Timeout is the time limit for the member to issue a token.
+	// Timeout limits the wait for the member to issue a token.
 	Timeout time.Duration
-	// MemberRole is the ClusterRole in the member that limits the permissions of the control plane in
-	// the member. Empty allows everything.
+	// MemberRole is the ClusterRole in the member that limits the control plane's permissions there. If it is
+	// empty, the control plane may do everything.
 	MemberRole string
 }
 
-// IssueTokens creates the namespace and the reported accounts, and returns the tokens of the
-// accounts. With DryRun it returns no tokens.
+// IssueTokens creates the namespace and the reported accounts, and returns the accounts' tokens. In a dry
+// run, it returns no tokens.
 func (g Grant) IssueTokens(ctx context.Context, reported ReportedAccounts) (Credentials, error) {
 	keepExisting := func(client.Object) error { return nil }
 	if !reported.Credentials && !reported.Impersonator {
@@ -93,18 +88,18 @@ func (g Grant) IssueTokens(ctx context.Context, reported ReportedAccounts) (Cred
 	return g.collectTokens(ctx, accounts[0], accounts[1])
 }
 
-// ensureFunc is the type of EnsureOwned and EnsureShared.
+// ensureFunc is the signature of EnsureOwned and EnsureShared.
 type ensureFunc func(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error)
 
-// CheckOwner returns an error if another control plane uses the accounts of this Cluster in the
-// member. It changes nothing.
-func (g Grant) CheckOwner(ctx context.Context) error {
-	return g.Member.CheckOwner(ctx, Cleanup{Cluster: g.Cluster, Namespace: g.Namespace}.Objects()...)
+// VerifyOwner returns an error if another control plane uses this Cluster's accounts in the member. It
+// writes nothing.
+func (g Grant) VerifyOwner(ctx context.Context) error {
+	return g.Member.VerifyOwner(ctx, Cleanup{Cluster: g.Cluster, Namespace: g.Namespace}.Objects()...)
 }
 
-// CheckMemberRole returns an error if MemberRole is set and the member has no ClusterRole of this
-// name. It changes nothing.
-func (g Grant) CheckMemberRole(ctx context.Context) error {
+// VerifyMemberRole returns an error if MemberRole is set and does not exist in the member. It writes
+// nothing.
+func (g Grant) VerifyMemberRole(ctx context.Context) error {
 	if g.MemberRole == "" {
 		return nil
 	}
@@ -119,8 +114,8 @@ func (g Grant) CheckMemberRole(ctx context.Context) error {
 	return nil
 }
 
-// bindRoles gives the control plane's account in the member the permissions of MemberRole, or all permissions
-// if MemberRole is empty.
+// bindRoles gives the control plane's account the permissions of MemberRole, or all permissions if
+// MemberRole is empty.
 func (g Grant) bindRoles(ctx context.Context) error {
 	role, binding := NewClusterRole(g.Cluster), NewClusterRoleBinding(g.Cluster, g.Namespace)
 	if g.MemberRole != "" {
@@ -137,7 +132,7 @@ func (g Grant) bindRoles(ctx context.Context) error {
 	return err
 }
 
-// collectTokens waits for the tokens of the accounts that are not nil.
+// collectTokens issues the tokens of the accounts that are not nil.
 func (g Grant) collectTokens(ctx context.Context, impersonation, own *corev1.ServiceAccount) (found Credentials, err error) {
 	if impersonation != nil {
 		impersonating, err := issueToken(ctx, g.Member, g.Member.EnsureShared, impersonation, g.Timeout)
@@ -159,17 +154,17 @@ func (g Grant) collectTokens(ctx context.Context, impersonation, own *corev1.Ser
 		return Credentials{}, err
 	}
 	authorities := slices.DeleteFunc([][]byte{trusted, acting.Data[corev1.ServiceAccountRootCAKey]}, func(ca []byte) bool { return len(ca) == 0 })
-	// A nil CA means that the CA certificates of the system verify the server.
+	// With a nil CA, the system's CA certificates verify the server.
 	found.CA, err = g.verifyToken(ctx, found.Token, append(authorities, nil)...)
 	return found, err
 }
 
-// verifyTimeout limits how long tryToken retries after the member rejects a new token. The retry
-// is necessary, because the cache of an API server may not have the token yet.
+// verifyTimeout limits the retries after the member rejects a new token, because the API server's cache may
+// not contain the token yet.
 const verifyTimeout = 10 * time.Second
 
-// verifyToken returns the first CA bundle with which the token works in the member. The check uses
-// only values that will be stored in the control plane, as later requests do.
+// verifyToken returns the first CA bundle with which the member accepts the token. Its requests use only
+// values that the control plane will store, as later requests do.
 func (g Grant) verifyToken(ctx context.Context, token []byte, authorities ...[]byte) ([]byte, error) {
 	var errs []error
 	for _, ca := range authorities {
@@ -185,7 +180,7 @@ func (g Grant) verifyToken(ctx context.Context, token []byte, authorities ...[]b
 	return nil, g.Member.WrapError("using the new token of", registration.NewServiceAccount(g.Namespace, AccountName(g.Cluster)), errors.Join(errs...))
 }
 
-// tryToken returns the error of a request to the member with the token and the CA bundle.
+// tryToken sends a request with the token and the CA bundle to the member.
 func (g Grant) tryToken(ctx context.Context, token, ca []byte) error {
 	config := &rest.Config{
 		Host:            registration.Endpoint(g.Config),
@@ -225,8 +220,8 @@ func AdoptRole(have client.Object, want *rbacv1.ClusterRole) error {
 	return nil
 }
 
-// AdoptBinding sets the subjects and labels of an existing binding to the wanted ones. It
-// returns an error if the binding refers to another role.
+// AdoptBinding sets the subjects and labels of an existing binding to the wanted ones. It returns an error
+// if the binding refers to another role.
 func AdoptBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if !ok {

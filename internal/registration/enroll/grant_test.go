@@ -1,4 +1,4 @@
-package grant
+package enroll
 
 import (
 	"strings"
@@ -116,7 +116,7 @@ func TestCheckTokenSecret(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := checkTokenSecret(test.have, want); err != nil {
+			if err := verifyTokenSecret(test.have, want); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {

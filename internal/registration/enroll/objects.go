@@ -1,4 +1,4 @@
-package grant
+package enroll
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -9,29 +9,27 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// Names of the objects of the control plane in a member. Other releases use the same
-// names, so that each release can unjoin a cluster that another release joined.
+// Names of the control plane's objects in a member. They are the same in all releases, so that each release
+// can unjoin a cluster that another release joined.
 const (
-	// ImpersonatorAccount is the service account that impersonates the callers of the
-	// cluster proxy.
+	// ImpersonatorAccount is the service account that impersonates the cluster proxy's callers.
 	ImpersonatorAccount = "karmada-impersonator"
-	// ImpersonatorSuffix is appended to the name of the cluster to get the name of a Secret in the
-	// control plane. This Secret contains the token of the impersonator account.
+	// ImpersonatorSuffix follows the cluster's name in the name of the control plane's Secret that contains
+	// the impersonator account's token.
 	ImpersonatorSuffix = "-impersonator"
 
 	accountPrefix = "karmada-"
 	rolePrefix    = "karmada-controller-manager:"
 )
 
-// AccountName returns the name of the service account in the member that the control plane uses
-// for its own requests.
+// AccountName returns the name of the member's service account for the control plane's own requests.
 func AccountName(cluster string) string { return accountPrefix + cluster }
 
-// roleName returns the name of the ClusterRole of the account, and of its ClusterRoleBinding.
+// roleName returns the name of the account's ClusterRole and ClusterRoleBinding.
 func roleName(cluster string) string { return rolePrefix + AccountName(cluster) }
 
-// NewTokenSecret returns a Secret in which the member stores a token of the account. The token
-// does not expire.
+// NewTokenSecret returns a Secret to which the member writes a token for the account. The token does not
+// expire.
 func NewTokenSecret(account *corev1.ServiceAccount) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -42,8 +40,8 @@ func NewTokenSecret(account *corev1.ServiceAccount) *corev1.Secret {
 	}
 }
 
-// NewClusterRole returns a ClusterRole that allows everything, because the propagated kinds are not
-// known in advance.
+// NewClusterRole returns a ClusterRole that allows everything, because the propagated kinds are not known in
+// advance.
 func NewClusterRole(cluster string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: roleName(cluster), Labels: registration.SystemLabels()},
@@ -54,8 +52,8 @@ func NewClusterRole(cluster string) *rbacv1.ClusterRole {
 	}
 }
 
-// BaseRules returns the permissions that the control plane needs in every member to verify the identity
-// of the cluster, and to report the health and free capacity of the cluster.
+// BaseRules returns the permissions that the control plane needs in every member to verify the cluster's
+// identity, and to report its health and free capacity.
 func BaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
@@ -64,7 +62,7 @@ func BaseRules() []rbacv1.PolicyRule {
 	}
 }
 
-// NewMemberRoleBinding binds a ClusterRole of the member to the account of the control plane.
+// NewMemberRoleBinding returns a binding of the member's ClusterRole to the control plane's account.
 func NewMemberRoleBinding(cluster, namespace, role string) *rbacv1.ClusterRoleBinding {
 	binding := NewClusterRoleBinding(cluster, namespace)
 	binding.Name += ":member-role"
@@ -72,7 +70,7 @@ func NewMemberRoleBinding(cluster, namespace, role string) *rbacv1.ClusterRoleBi
 	return binding
 }
 
-// NewClusterRoleBinding binds the ClusterRole of roleName to the account of the control plane.
+// NewClusterRoleBinding returns a binding of the control plane's ClusterRole to its account.
 func NewClusterRoleBinding(cluster, namespace string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: roleName(cluster), Labels: registration.SystemLabels()},
@@ -81,13 +79,12 @@ func NewClusterRoleBinding(cluster, namespace string) *rbacv1.ClusterRoleBinding
 	}
 }
 
-// Credentials are the tokens and the CA bundle with which the control plane reaches a
-// member.
+// Credentials are the tokens and the CA bundle with which the control plane accesses a member.
 type Credentials struct {
 	Token, ImpersonatorToken, CA []byte
 }
 
-// Secrets returns the Secrets of the control plane that hold the tokens.
+// Secrets returns the control plane's Secrets that contain the tokens.
 func (c Credentials) Secrets(cluster, namespace string) (credentials, impersonation *corev1.Secret) {
 	secret := func(name string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: registration.SystemLabels()}, Data: data}

@@ -8,9 +8,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// patchCommand returns the command that an administrator can use to change the location fields of
-// the stored Cluster to the flags of the agent. Flags that are not set are ignored. The command is
-// empty if all set flags match the stored fields.
+// patchCommand returns the command with which an administrator can set the stored Cluster's location fields
+// to the agent's flags. It ignores flags that are not set, and is empty if all others match the stored
+// fields.
 func (e Enrollment) patchCommand(stored *clusterv1alpha1.Cluster) string {
 	spec := map[string]any{}
 	if e.Provider != "" && e.Provider != stored.Spec.Provider {

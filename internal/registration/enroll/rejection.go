@@ -1,4 +1,4 @@
-package grant
+package enroll
 
 import (
 	"bytes"
@@ -16,13 +16,12 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// rejectionTimeout is how long a member must reject a token before RejectsToken returns true. A
-// shorter time would not suffice, because an API server that has just started rejects all tokens
-// of service accounts.
+// rejectionTimeout is how long a member must reject a token before RejectsToken returns true. A single
+// rejection proves nothing, because an API server that has just started rejects all service account tokens.
 const rejectionTimeout = 3 * time.Second
 
-// RejectsToken reports whether the member rejects a token because the token was revoked, has
-// expired or is malformed. It returns an error if the response of the member proves neither.
+// RejectsToken reports whether the member rejects the token because it is revoked, expired or malformed. It
+// returns an error if the member's responses do not prove either result.
 func (g Grant) RejectsToken(ctx context.Context, token []byte) (bool, error) {
 	if len(bytes.TrimSpace(token)) == 0 {
 		return true, nil
@@ -37,8 +36,7 @@ func (g Grant) RejectsToken(ctx context.Context, token []byte) (bool, error) {
 	}
 	var lastErr error
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, rejectionTimeout, true, func(context.Context) (bool, error) {
-		// The poll returns an error of its own when ctx ends, so keep the error of the last
-		// response.
+		// When ctx ends, the poll returns its own error, so keep the last response's error.
 		lastErr = api.Get().AbsPath("/api").Do(ctx).Error()
 		return !apierrors.IsUnauthorized(lastErr), nil
 	})
@@ -46,21 +44,21 @@ func (g Grant) RejectsToken(ctx context.Context, token []byte) (bool, error) {
 	case apierrors.IsUnauthorized(lastErr) && ctx.Err() == nil:
 		return true, nil
 	case lastErr == nil || apierrors.IsForbidden(lastErr):
-		// Forbidden means that the member accepted the token and denied the request.
+		// Forbidden proves that the member accepted the token.
 		return false, err
 	default:
 		return false, fmt.Errorf("trying the token in %s (%s): %w", g.Member.Name, g.Member.Host, lastErr)
 	}
 }
 
-// IsServerTrusted reports whether the CA bundle verifies the certificate that the member
-// presents at the address in Config.
+// IsServerTrusted reports whether the CA bundle verifies the member's serving certificate at the address in
+// Config.
 func (g Grant) IsServerTrusted(ctx context.Context, token, ca []byte) bool {
 	return g.Config.Insecure || !registration.IsCertificateUntrusted(g.tryToken(ctx, token, ca))
 }
 
-// DeleteRejectedTokens deletes the token Secrets of the reported accounts in the member if the
-// member rejects their tokens. Then IssueTokens creates new Secrets.
+// DeleteRejectedTokens deletes the reported accounts' token Secrets in the member if the member rejects
+// their tokens. IssueTokens can then create new ones.
 func (g Grant) DeleteRejectedTokens(ctx context.Context, reported ReportedAccounts) error {
 	for name, wanted := range map[string]bool{ImpersonatorAccount: reported.Impersonator, AccountName(g.Cluster): reported.Credentials} {
 		if !wanted {
@@ -72,7 +70,7 @@ func (g Grant) DeleteRejectedTokens(ctx context.Context, reported ReportedAccoun
 			return err
 		}
 		secret, ok := have.(*corev1.Secret)
-		if !ok || checkTokenSecret(secret, tokenSecret) != nil || len(secret.Data[corev1.ServiceAccountTokenKey]) == 0 {
+		if !ok || verifyTokenSecret(secret, tokenSecret) != nil || len(secret.Data[corev1.ServiceAccountTokenKey]) == 0 {
 			continue
 		}
 		rejected, err := g.RejectsToken(ctx, secret.Data[corev1.ServiceAccountTokenKey])

@@ -1,4 +1,4 @@
-package grant
+package enroll
 
 import (
 	"net/http"

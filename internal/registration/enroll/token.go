@@ -1,4 +1,4 @@
-package grant
+package enroll
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// issueToken creates a token Secret for the account and waits until the member has written the
-// token into the Secret. The token does not expire.
+// issueToken creates a token Secret for the account and waits until the member has written a token to it.
+// The token does not expire.
 func issueToken(ctx context.Context, s *clusterclient.Client, ensure ensureFunc, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	request := NewTokenSecret(account)
 	for {
-		stored, err := ensure(waiting, request, func(have client.Object) error { return checkTokenSecret(have, request) })
+		stored, err := ensure(waiting, request, func(have client.Object) error { return verifyTokenSecret(have, request) })
 		if err != nil {
 			return nil, err
 		}
@@ -49,9 +49,8 @@ func issueToken(ctx context.Context, s *clusterclient.Client, ensure ensureFunc,
 	}
 }
 
-// checkTokenSecret returns an error if an existing Secret is not a token Secret of the wanted
-// account.
-func checkTokenSecret(have client.Object, want *corev1.Secret) error {
+// verifyTokenSecret returns an error if the existing Secret is not a token Secret for the wanted account.
+func verifyTokenSecret(have client.Object, want *corev1.Secret) error {
 	secret, ok := have.(*corev1.Secret)
 	if !ok || secret.Type != want.Type {
 		return fmt.Errorf("it is not of type %s", want.Type)
@@ -62,11 +61,11 @@ func checkTokenSecret(have client.Object, want *corev1.Secret) error {
 	return nil
 }
 
-// awaitToken waits until the Secret contains the token of the account with this UID. It returns
-// nil if the watch ends or the Secret is deleted: the token controller of the member deletes a
-// Secret that names an earlier account with the same name. The caller then creates the Secret again.
+// awaitToken waits until the Secret contains a token for the account with the given UID. It returns nil if
+// the watch ends or the Secret is deleted, because the member's token controller deletes a Secret for an
+// earlier account of the same name. The caller then creates the Secret again.
 func awaitToken(ctx context.Context, s *clusterclient.Client, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
-	// A watch without a resource version first returns the existing objects.
+	// A watch without a resource version first returns the stored objects.
 	events, err := s.API.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
 	if ctx.Err() != nil {
 		return nil, nil
@@ -93,7 +92,7 @@ func awaitToken(ctx context.Context, s *clusterclient.Client, request *corev1.Se
 	return nil, nil
 }
 
-// caBundle returns the CA certificates in the client configuration.
+// caBundle returns the client configuration's CA certificates.
 func caBundle(config *rest.Config) ([]byte, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {
@@ -102,7 +101,7 @@ func caBundle(config *rest.Config) ([]byte, error) {
 	return config.CAData, nil
 }
 
-// EnsureSecret stores a Secret and makes the Cluster its owner.
+// EnsureSecret stores a Secret that the Cluster owns.
 func EnsureSecret(ctx context.Context, s *clusterclient.Client, secret *corev1.Secret, cluster *clusterv1alpha1.Cluster) error {
 	owner := *metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	wanted := secret.DeepCopy()
@@ -120,9 +119,9 @@ func EnsureSecret(ctx context.Context, s *clusterclient.Client, secret *corev1.S
 	return err
 }
 
-// AdoptSecret sets the data and labels of an existing Secret of the control plane to the wanted
-// ones. It returns an error if another Cluster owns the Secret. It keeps an owner reference to the
-// Cluster with the given UID.
+// AdoptSecret sets the data and labels of an existing Secret in the control plane to the wanted ones. It
+// returns an error if another Cluster owns the Secret. It keeps an owner reference to the Cluster with the
+// given UID.
 func AdoptSecret(have client.Object, want *corev1.Secret, cluster string, owner types.UID) error {
 	secret, ok := have.(*corev1.Secret)
 	if !ok {
@@ -137,8 +136,8 @@ func AdoptSecret(have client.Object, want *corev1.Secret, cluster string, owner 
 		if reference.Name != cluster {
 			return fmt.Errorf("it belongs to Cluster %q", reference.Name)
 		}
-		// The owner is a deleted Cluster of the same name. The reference is dropped, because
-		// garbage collection would delete a Secret with this reference.
+		// The owner is a deleted Cluster of the same name. Remove the reference, because the garbage collector
+		// would delete the Secret.
 	}
 	secret.OwnerReferences = owners
 	secret.Data = want.Data

@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // Names of the objects of the agent in a member. Other releases use the same names, so that each
@@ -51,7 +51,7 @@ func (r Register) installAgent(ctx context.Context, member *clusterclient.Client
 		// unregister keeps this namespace, so the namespace names no owner.
 		{member.Ensure, registration.NewNamespace(r.Namespace), keepExisting},
 		{member.EnsureOwned, r.kubeconfigSecret(kubeconfig), reject},
-		{member.EnsureShared, role, func(have client.Object) error { return grant.AdoptRole(have, role) }},
+		{member.EnsureShared, role, func(have client.Object) error { return enroll.AdoptRole(have, role) }},
 		{member.EnsureOwned, r.agentServiceAccount(), reject},
 		{member.EnsureShared, binding, func(have client.Object) error { return addSubjects(have, binding) }},
 		{member.EnsureOwned, r.agentDeployment(), reject},
@@ -102,7 +102,7 @@ func addSubjects(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 		return fmt.Errorf("it is a %T", have)
 	}
 	others := withoutSubjects(binding.Subjects, want.Subjects)
-	if err := grant.AdoptBinding(binding, want); err != nil {
+	if err := enroll.AdoptBinding(binding, want); err != nil {
 		return err
 	}
 	binding.Subjects = slices.Concat(others, want.Subjects)

@@ -28,7 +28,6 @@ import (
 
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
@@ -49,7 +48,7 @@ type discoveredEndpoint struct {
 // skipped, the CA must also match one of the pins, and the control plane must return the same
 // cluster-info over a connection that this CA verifies.
 func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint, error) {
-	token, err := bootstraptoken.Parse(r.Token)
+	token, err := registration.ParseToken(r.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (r Register) untrustedError(err error) error {
 
 // awaitClusterInfo reads cluster-info until it has a signature of the token, and returns the
 // signed kubeconfig. A wrong signature or an untrusted certificate ends the wait immediately.
-func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, token bootstraptoken.Token) ([]byte, error) {
+func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, token registration.Token) ([]byte, error) {
 	api, err := corev1client.NewForConfig(karmada)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the control plane (%s): %w", karmada.Host, err)
@@ -247,7 +246,7 @@ func (p *permanentError) Unwrap() error { return p.error }
 
 // verifyClusterInfo returns the kubeconfig of cluster-info if it is signed with the secret
 // of the token.
-func verifyClusterInfo(info *corev1.ConfigMap, token bootstraptoken.Token) ([]byte, error) {
+func verifyClusterInfo(info *corev1.ConfigMap, token registration.Token) ([]byte, error) {
 	kubeconfig, ok := info.Data[bootstrapapi.KubeConfigKey]
 	if !ok || kubeconfig == "" {
 		return nil, errors.New("it holds no kubeconfig")
@@ -282,7 +281,7 @@ func caBundle(kubeconfig []byte) ([]byte, error) {
 
 // onlyPinned returns the certificate authorities that match one of the pins. Other authorities are
 // rejected although the token signed them, because many people may know the token.
-func onlyPinned(ca []byte, pins []bootstraptoken.Pin) ([]byte, error) {
+func onlyPinned(ca []byte, pins []registration.Pin) ([]byte, error) {
 	certificates, err := cert.ParseCertsPEM(ca)
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate authorities of its cluster-info: %w", err)
@@ -292,7 +291,7 @@ func onlyPinned(ca []byte, pins []bootstraptoken.Pin) ([]byte, error) {
 		found   []string
 	)
 	for _, certificate := range certificates {
-		pin := bootstraptoken.NewPin(certificate)
+		pin := registration.NewPin(certificate)
 		found = append(found, pin.String())
 		if slices.Contains(pins, pin) {
 			trusted = append(trusted, encodePEM(certificate)...)

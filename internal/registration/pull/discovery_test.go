@@ -25,11 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
-var testToken = bootstraptoken.Token{ID: "abcdef", Secret: "0123456789abcdef"}
+var testToken = registration.Token{ID: "abcdef", Secret: "0123456789abcdef"}
 
 // newClusterInfoKubeconfig returns a kubeconfig that contains one cluster for each certificate
 // authority.
@@ -46,7 +46,7 @@ func newClusterInfoKubeconfig(t *testing.T, authorities ...[]byte) string {
 	return string(encoded)
 }
 
-func newSignedClusterInfo(t *testing.T, kubeconfig string, by bootstraptoken.Token) corev1.ConfigMap {
+func newSignedClusterInfo(t *testing.T, kubeconfig string, by registration.Token) corev1.ConfigMap {
 	t.Helper()
 	signature, err := jws.ComputeDetachedSignature(kubeconfig, by.ID, by.Secret)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestDiscoverControlPlane(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	pin, other := bootstraptoken.NewPin(server.Certificate()).String(), newOtherCA(t)
+	pin, other := registration.NewPin(server.Certificate()).String(), newOtherCA(t)
 	returns := func(info corev1.ConfigMap) func() (int, corev1.ConfigMap) {
 		return func() (int, corev1.ConfigMap) { return http.StatusOK, info }
 	}
@@ -127,7 +127,7 @@ func TestDiscoverControlPlane(t *testing.T) {
 	valid := newSignedClusterInfo(t, newClusterInfoKubeconfig(t, ca), testToken)
 	unsigned := *valid.DeepCopy()
 	delete(unsigned.Data, "jws-kubeconfig-abcdef")
-	forged := newSignedClusterInfo(t, newClusterInfoKubeconfig(t, ca), bootstraptoken.Token{ID: "abcdef", Secret: "fedcba9876543210"})
+	forged := newSignedClusterInfo(t, newClusterInfoKubeconfig(t, ca), registration.Token{ID: "abcdef", Secret: "fedcba9876543210"})
 	tests := map[string]struct {
 		responses []func() (int, corev1.ConfigMap)
 		pins      []string
@@ -149,7 +149,7 @@ func TestDiscoverControlPlane(t *testing.T) {
 		"no authority":                                             {responses: []func() (int, corev1.ConfigMap){returns(newSignedClusterInfo(t, newClusterInfoKubeconfig(t, nil), testToken))}, pins: []string{pin}, want: "holds no certificate authority"},
 		"a malformed authority":                                    {responses: []func() (int, corev1.ConfigMap){returns(newSignedClusterInfo(t, newClusterInfoKubeconfig(t, []byte("x")), testToken))}, pins: []string{pin}, want: "reading the certificate authorities"},
 		"a token that the control plane does not know":             {responses: []func() (int, corev1.ConfigMap){returns(unsigned)}, pins: []string{pin}, unknown: true, want: "the control plane does not know the token"},
-		"not signed, by another authority":                         {responses: []func() (int, corev1.ConfigMap){returns(newSignedClusterInfo(t, newClusterInfoKubeconfig(t, other), bootstraptoken.Token{ID: "zzzzzz", Secret: testToken.Secret}))}, pins: []string{pin}, want: "matches none of the given hashes"},
+		"not signed, by another authority":                         {responses: []func() (int, corev1.ConfigMap){returns(newSignedClusterInfo(t, newClusterInfoKubeconfig(t, other), registration.Token{ID: "zzzzzz", Secret: testToken.Secret}))}, pins: []string{pin}, want: "matches none of the given hashes"},
 		"never signed":                                             {responses: []func() (int, corev1.ConfigMap){returns(unsigned)}, pins: []string{pin}, want: "The token is unknown there, has expired"},
 		"no cluster-info":                                          {responses: []func() (int, corev1.ConfigMap){fails(404)}, pins: []string{pin}, want: "ConfigMap kube-public/cluster-info is missing"},
 		"cluster-info is Forbidden":                                {responses: []func() (int, corev1.ConfigMap){fails(403)}, pins: []string{pin}, want: "not readable without authentication"},
@@ -191,7 +191,7 @@ func pinsOf(t *testing.T, ca []byte) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{bootstraptoken.NewPin(certificate).String()}
+	return []string{registration.NewPin(certificate).String()}
 }
 
 func FuzzCABundle(f *testing.F) {
@@ -209,8 +209,8 @@ func FuzzCABundle(f *testing.F) {
 func TestRejectControlPlane(t *testing.T) {
 	kubeconfig := newClusterInfoKubeconfig(t, newOtherCA(t))
 	signed := newSignedClusterInfo(t, kubeconfig, testToken)
-	signedWithOtherToken := newSignedClusterInfo(t, kubeconfig, bootstraptoken.Token{ID: "other1", Secret: testToken.Secret})
-	forged := newSignedClusterInfo(t, kubeconfig, bootstraptoken.Token{ID: testToken.ID, Secret: "aaaaaaaaaaaaaaaa"})
+	signedWithOtherToken := newSignedClusterInfo(t, kubeconfig, registration.Token{ID: "other1", Secret: testToken.Secret})
+	forged := newSignedClusterInfo(t, kubeconfig, registration.Token{ID: testToken.ID, Secret: "aaaaaaaaaaaaaaaa"})
 	tests := map[string]struct {
 		stored         []client.Object
 		isControlPlane bool

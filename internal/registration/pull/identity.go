@@ -33,7 +33,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 const (
@@ -294,7 +294,7 @@ func adoptRight(have client.Object, want agent.Object) error {
 	case *rbacv1.Role:
 		have.Rules = addRules(have.Rules, want.(*rbacv1.Role).Rules)
 	case *rbacv1.ClusterRoleBinding:
-		return grant.AdoptBinding(have, want.(*rbacv1.ClusterRoleBinding))
+		return enroll.AdoptBinding(have, want.(*rbacv1.ClusterRoleBinding))
 	case *rbacv1.RoleBinding:
 		have.Subjects = want.(*rbacv1.RoleBinding).Subjects
 	}

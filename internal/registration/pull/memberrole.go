@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // limitedRole returns the role and the bindings of an agent with MemberRole. Their names contain
@@ -18,7 +18,7 @@ import (
 func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.ClusterRoleBinding) {
 	base, baseBinding, memberRoleBinding := r.agentRole(), r.agentBinding(), r.agentBinding()
 	base.Name += ":" + r.Name
-	base.Rules = append(grant.BaseRules(), rbacv1.PolicyRule{
+	base.Rules = append(enroll.BaseRules(), rbacv1.PolicyRule{
 		APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{AgentKubeconfig}, Verbs: []string{"get", "update", "patch"},
 	})
 	baseBinding.Name, baseBinding.RoleRef.Name = base.Name, base.Name
@@ -30,11 +30,11 @@ func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.Cl
 // needs.
 func (r Register) grantMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	base, bindings := r.limitedRole()
-	if _, err := member.EnsureOwned(ctx, base, func(have client.Object) error { return grant.AdoptRole(have, base) }); err != nil {
+	if _, err := member.EnsureOwned(ctx, base, func(have client.Object) error { return enroll.AdoptRole(have, base) }); err != nil {
 		return err
 	}
 	for _, binding := range bindings {
-		if _, err := member.EnsureOwned(ctx, binding, func(have client.Object) error { return grant.AdoptBinding(have, binding) }); err != nil {
+		if _, err := member.EnsureOwned(ctx, binding, func(have client.Object) error { return enroll.AdoptBinding(have, binding) }); err != nil {
 			return err
 		}
 	}
@@ -53,5 +53,5 @@ func (r Register) revokeMemberRole(ctx context.Context, member *clusterclient.Cl
 
 // checkMemberRole returns an error if the member has no ClusterRole MemberRole.
 func (r Register) checkMemberRole(ctx context.Context, member *clusterclient.Client) error {
-	return grant.Grant{Member: member, MemberRole: r.MemberRole}.CheckMemberRole(ctx)
+	return enroll.Grant{Member: member, MemberRole: r.MemberRole}.VerifyMemberRole(ctx)
 }

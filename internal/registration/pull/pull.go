@@ -30,9 +30,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 	"karmada.io/karmada/internal/version"
 )
 
@@ -212,7 +211,7 @@ func (r Register) validate() error {
 	if err := validateEndpoint(r.Endpoint); err != nil {
 		return err
 	}
-	if _, err := bootstraptoken.Parse(r.Token); err != nil {
+	if _, err := registration.ParseToken(r.Token); err != nil {
 		return fmt.Errorf("token: %w", err)
 	}
 	if _, err := r.parsePins(); err != nil {
@@ -249,10 +248,10 @@ func validateEndpoint(endpoint string) error {
 }
 
 // parsePins parses CAHashes and returns the pins.
-func (r Register) parsePins() ([]bootstraptoken.Pin, error) {
-	var pins []bootstraptoken.Pin
+func (r Register) parsePins() ([]registration.Pin, error) {
+	var pins []registration.Pin
 	for _, hash := range r.CAHashes {
-		pin, err := bootstraptoken.ParsePin(hash)
+		pin, err := registration.ParsePin(hash)
 		if err != nil {
 			return nil, fmt.Errorf("the hash of the certificate authority: %w", err)
 		}
@@ -284,13 +283,13 @@ func (r Register) checkOwner(ctx context.Context, member, karmada *clusterclient
 	if err := member.ReadOwner(ctx, karmada); err != nil {
 		return err
 	}
-	return grant.Grant{Cluster: r.Name, Namespace: r.ClusterNamespace, Member: member}.CheckOwner(ctx)
+	return enroll.Grant{Cluster: r.Name, Namespace: r.ClusterNamespace, Member: member}.VerifyOwner(ctx)
 }
 
 // missingAgentObjects returns the objects that the agent will create in the member at its start,
 // except for objects that exist already. Some of the objects are accounts with all permissions.
 func (r Register) missingAgentObjects(ctx context.Context, member *clusterclient.Client) (absent []client.Object, err error) {
-	accounts := grant.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}
+	accounts := enroll.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}
 	for _, object := range append(accounts.Objects(), accounts.SharedObjects()...) {
 		have, err := member.Get(ctx, object)
 		if err != nil {
@@ -314,7 +313,7 @@ func (r Register) deleteAgentObjects(ctx context.Context, member *clusterclient.
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, grant.Cleanup{Namespace: r.ClusterNamespace}.ReleaseShared(ctx, member))...)
+	return errors.Join(append(errs, enroll.Cleanup{Namespace: r.ClusterNamespace}.ReleaseShared(ctx, member))...)
 }
 
 // preflight returns the identity of the member, or an error if the member already holds
@@ -348,7 +347,7 @@ func (r Register) preflight(ctx context.Context, member *clusterclient.Client) (
 // plane has a cluster-info that is signed with the secret of the token. Without permission to read
 // cluster-info it returns nil, because this check only detects a wrong kubeconfig.
 func (r Register) rejectControlPlane(ctx context.Context, member *clusterclient.Client) error {
-	token, err := bootstraptoken.Parse(r.Token)
+	token, err := registration.ParseToken(r.Token)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,6 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/enroll"
-	"karmada.io/karmada/internal/registration/grant"
 )
 
 // rightsTimeout is how long awaitRights waits until the control plane has granted the permissions of the
@@ -142,7 +141,7 @@ func (a *agentIdentity) dryRunCluster(ctx context.Context) error {
 	r := a.register
 	enrollment := enroll.Enrollment{
 		Name: r.Name, ClusterNamespace: r.ClusterNamespace, Endpoint: registration.Endpoint(r.Member), ProxyURL: r.ProxyURL,
-		Provider: r.Provider, Region: r.Region, Zones: r.Zones, ReportedAccounts: grant.AllAccounts(), Member: r.Member,
+		Provider: r.Provider, Region: r.Region, Zones: r.Zones, ReportedAccounts: enroll.AllAccounts(), Member: r.Member,
 	}
 	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
 	enrollment.SetSpec(wanted, a.id)

@@ -23,7 +23,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // Unregister removes a cluster in pull mode from the control plane.
@@ -158,7 +158,7 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 		return fmt.Errorf("cluster %q is in Push mode: use unjoin", u.Name)
 	}
 	if u.memberID != "" {
-		if err := registration.CheckMemberIdentity(u.member.Name, u.member.Host, u.memberID, found); err != nil {
+		if err := registration.VerifyMemberIdentity(u.member.Name, u.member.Host, u.memberID, found); err != nil {
 			return err
 		}
 	}
@@ -351,8 +351,8 @@ func (u *unregistration) cleanUpMember(ctx context.Context) error {
 }
 
 // accounts returns the cleanup of the accounts of the control plane in the member.
-func (u *unregistration) accounts() grant.Cleanup {
-	return grant.Cleanup{Cluster: u.Name, Namespace: cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: u.Log}
+func (u *unregistration) accounts() enroll.Cleanup {
+	return enroll.Cleanup{Cluster: u.Name, Namespace: cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: u.Log}
 }
 
 // agentObjects returns the objects that register created in the member for the agent, in

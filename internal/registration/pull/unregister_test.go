@@ -31,7 +31,7 @@ import (
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // newSystemNamespace returns the namespace whose UID is the identity of a member.
@@ -42,8 +42,8 @@ func newSystemNamespace() *corev1.Namespace {
 func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 	before := map[string][]client.Object{
 		"an unregistered member":            nil,
-		"a member of another control plane": {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", grant.ImpersonatorAccount), registration.NewServiceAccount("ns", grant.AccountName("west")), grant.NewClusterRole("west"), grant.NewClusterRoleBinding("west", "ns")},
-		"a member of the same name":         {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", grant.ImpersonatorAccount), registration.NewServiceAccount("ns", grant.AccountName("east")), grant.NewClusterRole("east"), grant.NewClusterRoleBinding("east", "ns")},
+		"a member of another control plane": {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", enroll.ImpersonatorAccount), registration.NewServiceAccount("ns", enroll.AccountName("west")), enroll.NewClusterRole("west"), enroll.NewClusterRoleBinding("west", "ns")},
+		"a member of the same name":         {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", enroll.ImpersonatorAccount), registration.NewServiceAccount("ns", enroll.AccountName("east")), enroll.NewClusterRole("east"), enroll.NewClusterRoleBinding("east", "ns")},
 		"a namespace with other objects":    {registration.NewNamespace("ns"), clusterclienttest.NewSecret("mine")},
 	}
 	for name, objects := range before {
@@ -60,8 +60,8 @@ func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 			}
 			// The agent runs in another process, so it has its own client.
 			agentClient := &clusterclient.Client{Name: "it", Host: "https://it", Log: t.Logf, API: member.API}
-			account, impersonator := registration.NewServiceAccount("ns", grant.AccountName("east")), registration.NewServiceAccount("ns", grant.ImpersonatorAccount)
-			for _, object := range []client.Object{registration.NewNamespace("ns"), impersonator, account, grant.NewClusterRole("east"), grant.NewClusterRoleBinding("east", "ns"), grant.NewTokenSecret(account), grant.NewTokenSecret(impersonator)} {
+			account, impersonator := registration.NewServiceAccount("ns", enroll.AccountName("east")), registration.NewServiceAccount("ns", enroll.ImpersonatorAccount)
+			for _, object := range []client.Object{registration.NewNamespace("ns"), impersonator, account, enroll.NewClusterRole("east"), enroll.NewClusterRoleBinding("east", "ns"), enroll.NewTokenSecret(account), enroll.NewTokenSecret(impersonator)} {
 				if _, err := agentClient.Ensure(t.Context(), object, func(client.Object) error { return nil }); err != nil {
 					t.Fatal(err)
 				}

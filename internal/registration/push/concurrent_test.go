@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // storedTokens returns the tokens in the Secrets to which the client s has access, by the name of
@@ -38,16 +38,16 @@ func TestConcurrentJoinKeepsSecretsOfRegisteredCluster(t *testing.T) {
 	first := clusterclienttest.NewCluster("east", "the first", clusterv1alpha1.Push)
 	first.UID = "uid of the first"
 	karmada := clusterclienttest.NewClient(t, "", &first)
-	credentials := grant.Credentials{Token: []byte("first"), ImpersonatorToken: []byte("first")}
+	credentials := enroll.Credentials{Token: []byte("first"), ImpersonatorToken: []byte("first")}
 	credentialsSecret, impersonatorSecret := credentials.Secrets("east", "ns")
 	for _, secret := range []*corev1.Secret{credentialsSecret, impersonatorSecret} {
-		if err := grant.EnsureSecret(t.Context(), karmada, secret, &first); err != nil {
+		if err := enroll.EnsureSecret(t.Context(), karmada, secret, &first); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// The second join has listed the Clusters before the first Cluster was created.
 	second := clusterclienttest.NewCluster("east", "the second", clusterv1alpha1.Push)
-	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &second, grant.Credentials{Token: []byte("second"), ImpersonatorToken: []byte("second")})
+	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &second, enroll.Credentials{Token: []byte("second"), ImpersonatorToken: []byte("second")})
 	var registered *registration.RegisteredError
 	if !errors.As(err, &registered) || registered.Existing.Spec.ID != "the first" {
 		t.Errorf("the second join returned %v, want an error that names the first", err)
@@ -72,7 +72,7 @@ func TestConcurrentJoinUnderTwoNames(t *testing.T) {
 		},
 	})
 	wanted := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push)
-	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &wanted, grant.Credentials{Token: []byte("t"), ImpersonatorToken: []byte("t")})
+	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &wanted, enroll.Credentials{Token: []byte("t"), ImpersonatorToken: []byte("t")})
 	var registered *registration.RegisteredError
 	if !errors.As(err, &registered) || registered.Existing.Name != "west" {
 		t.Errorf("join returned %v, want an error that names the other Cluster", err)
@@ -104,7 +104,7 @@ func TestConcurrentJoinStoresSecretsOfClusterOwner(t *testing.T) {
 		},
 	})
 	wanted := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push)
-	if err := (Join{Name: "east", ClusterNamespace: "ns"}).register(t.Context(), karmada, &wanted, grant.Credentials{Token: []byte("mine"), ImpersonatorToken: []byte("mine")}); err != nil {
+	if err := (Join{Name: "east", ClusterNamespace: "ns"}).register(t.Context(), karmada, &wanted, enroll.Credentials{Token: []byte("mine"), ImpersonatorToken: []byte("mine")}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"east": "mine", "east-impersonator": "mine"}, storedTokens(t, karmada)); diff != "" {
@@ -114,7 +114,7 @@ func TestConcurrentJoinStoresSecretsOfClusterOwner(t *testing.T) {
 
 func TestUnjoinAfterInterruptedJoin(t *testing.T) {
 	newSecrets := func(owners ...metav1.OwnerReference) []client.Object {
-		credentialsSecret, impersonatorSecret := grant.Credentials{}.Secrets("east", "ns")
+		credentialsSecret, impersonatorSecret := enroll.Credentials{}.Secrets("east", "ns")
 		credentialsSecret.OwnerReferences, impersonatorSecret.OwnerReferences = owners, owners
 		return []client.Object{credentialsSecret, impersonatorSecret}
 	}

@@ -34,7 +34,7 @@ import (
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // Join registers a cluster as a member in push mode.
@@ -74,7 +74,7 @@ type Join struct {
 // objects that it created.
 func (j Join) Run(ctx context.Context) (err error) {
 	j.ClusterNamespace = cmp.Or(j.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
-	j.TokenTimeout = cmp.Or(j.TokenTimeout, grant.DefaultTokenTimeout)
+	j.TokenTimeout = cmp.Or(j.TokenTimeout, enroll.DefaultTokenTimeout)
 	karmada, member, err := j.openClusters()
 	if err != nil {
 		return err
@@ -144,14 +144,14 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	if err != nil {
 		return nil, err
 	}
-	if err := registration.CheckNotRegistered(registered, j.Name, id); err != nil {
+	if err := registration.EnsureNotRegistered(registered, j.Name, id); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(j.checkNameNotReserved(), j.checkNameUnusedByAgent(ctx, karmada)); err != nil {
 		return nil, err
 	}
 	accounts := j.newGrant(member, j.ClusterNamespace)
-	if err := errors.Join(accounts.CheckOwner(ctx), accounts.CheckMemberRole(ctx)); err != nil {
+	if err := errors.Join(accounts.VerifyOwner(ctx), accounts.VerifyMemberRole(ctx)); err != nil {
 		return nil, err
 	}
 	wanted := j.newCluster(id)
@@ -167,9 +167,9 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 // checkNameNotReserved returns an error if the credentials of the cluster would be stored under the
 // name of the Secret of another cluster.
 func (j Join) checkNameNotReserved() error {
-	reserved := strings.TrimPrefix(grant.ImpersonatorSuffix, "-")
-	if j.Name == reserved || strings.HasSuffix(j.Name, grant.ImpersonatorSuffix) {
-		return fmt.Errorf("cluster name %q: choose a name that is neither %q nor ends with %q, because Secrets and accounts of other clusters have such names", j.Name, reserved, grant.ImpersonatorSuffix)
+	reserved := strings.TrimPrefix(enroll.ImpersonatorSuffix, "-")
+	if j.Name == reserved || strings.HasSuffix(j.Name, enroll.ImpersonatorSuffix) {
+		return fmt.Errorf("cluster name %q: choose a name that is neither %q nor ends with %q, because Secrets and accounts of other clusters have such names", j.Name, reserved, enroll.ImpersonatorSuffix)
 	}
 	return nil
 }
@@ -229,20 +229,20 @@ func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *clusterclient
 
 // grantAccess creates the accounts of the control plane in the member and returns their
 // tokens.
-func (j Join) grantAccess(ctx context.Context, member *clusterclient.Client) (grant.Credentials, error) {
-	return j.newGrant(member, j.ClusterNamespace).IssueTokens(ctx, grant.AllAccounts())
+func (j Join) grantAccess(ctx context.Context, member *clusterclient.Client) (enroll.Credentials, error) {
+	return j.newGrant(member, j.ClusterNamespace).IssueTokens(ctx, enroll.AllAccounts())
 }
 
 // newGrant returns the Grant for the accounts of the control plane in the namespace of the member.
-func (j Join) newGrant(member *clusterclient.Client, namespace string) grant.Grant {
-	return grant.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
+func (j Join) newGrant(member *clusterclient.Client, namespace string) enroll.Grant {
+	return enroll.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
 }
 
 // keepExisting accepts an existing object unchanged.
 func keepExisting(client.Object) error { return nil }
 
 // register stores the credentials and the Cluster in the control plane.
-func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wanted *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
+func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wanted *clusterv1alpha1.Cluster, credentials enroll.Credentials) error {
 	if _, err := karmada.Ensure(ctx, registration.NewNamespace(j.ClusterNamespace), keepExisting); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 			if err := j.checkSecretOwner(ctx, karmada, have, wanted.Spec.ID); err != nil {
 				return err
 			}
-			return grant.AdoptSecret(have, secret, j.Name, "")
+			return enroll.AdoptSecret(have, secret, j.Name, "")
 		}); err != nil {
 			return err
 		}
@@ -261,7 +261,7 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 		return err
 	}
 	stored, err := karmada.Ensure(ctx, wanted, func(have client.Object) error {
-		return registration.CheckNotRegistered([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
+		return registration.EnsureNotRegistered([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
 	})
 	if err != nil || j.DryRun {
 		return err
@@ -276,7 +276,7 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 		return fmt.Errorf("%s in %s is a %T", karmada.Describe(stored), karmada.Name, stored)
 	}
 	for _, secret := range []*corev1.Secret{impersonatorSecret, credentialsSecret} {
-		if err := grant.EnsureSecret(ctx, karmada, secret, registered); err != nil {
+		if err := enroll.EnsureSecret(ctx, karmada, secret, registered); err != nil {
 			return err
 		}
 	}
@@ -284,7 +284,7 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 }
 
 // newSecrets returns the Secrets with the credentials, which no agent may write.
-func (j Join) newSecrets(credentials grant.Credentials) (credentialsSecret, impersonatorSecret *corev1.Secret) {
+func (j Join) newSecrets(credentials enroll.Credentials) (credentialsSecret, impersonatorSecret *corev1.Secret) {
 	credentialsSecret, impersonatorSecret = credentials.Secrets(j.Name, j.ClusterNamespace)
 	for _, secret := range []*corev1.Secret{impersonatorSecret, credentialsSecret} {
 		metav1.SetMetaDataLabel(&secret.ObjectMeta, clusterv1alpha1.PushCredentialsLabel, "true")
@@ -302,7 +302,7 @@ func (j Join) checkStillUnique(ctx context.Context, karmada *clusterclient.Clien
 		return err
 	}
 	others := slices.DeleteFunc(registered, func(other clusterv1alpha1.Cluster) bool { return other.Name == j.Name })
-	return registration.CheckNotRegistered(others, j.Name, id)
+	return registration.EnsureNotRegistered(others, j.Name, id)
 }
 
 // checkSecretOwner returns an error if an existing Cluster of this name owns the Secret. A
@@ -316,7 +316,7 @@ func (j Join) checkSecretOwner(ctx context.Context, karmada *clusterclient.Clien
 	}
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.Name}})
 	if existing, ok := have.(*clusterv1alpha1.Cluster); ok {
-		return registration.CheckNotRegistered([]clusterv1alpha1.Cluster{*existing}, j.Name, id)
+		return registration.EnsureNotRegistered([]clusterv1alpha1.Cluster{*existing}, j.Name, id)
 	}
 	return err
 }
@@ -371,7 +371,7 @@ func (j Join) newCluster(id string) *clusterv1alpha1.Cluster {
 			SyncMode:                    clusterv1alpha1.Push,
 			APIEndpoint:                 registration.Endpoint(j.Member),
 			SecretRef:                   &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name},
-			ImpersonatorSecretRef:       &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name + grant.ImpersonatorSuffix},
+			ImpersonatorSecretRef:       &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name + enroll.ImpersonatorSuffix},
 			InsecureSkipTLSVerification: j.Member.Insecure,
 			ProxyURL:                    registration.ProxyURL(j.Member),
 			Provider:                    j.Provider,

@@ -22,7 +22,7 @@ import (
 	"karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // The tests of this file check the requests and their order. The integration tests check the
@@ -66,7 +66,7 @@ func TestFailedJoinIsRolledBack(t *testing.T) {
 			karmada, member := clusterclienttest.NewClient(t, test.failing, test.before...), clusterclienttest.NewClient(t, "")
 			join := Join{Name: "east", ClusterNamespace: "ns"}
 			wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
-			err := join.register(t.Context(), karmada, wanted, grant.Credentials{Token: []byte("t")})
+			err := join.register(t.Context(), karmada, wanted, enroll.Credentials{Token: []byte("t")})
 			if (err != nil) != test.isError {
 				t.Fatalf("registering: %v", err)
 			}
@@ -85,7 +85,7 @@ func TestFailedJoinIsRolledBack(t *testing.T) {
 func TestJoinSetsOwnerOfSecrets(t *testing.T) {
 	karmada := clusterclienttest.NewClient(t, "")
 	join := Join{Name: "east", ClusterNamespace: "ns"}
-	if err := join.register(t.Context(), karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, grant.Credentials{}); err != nil {
+	if err := join.register(t.Context(), karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, enroll.Credentials{}); err != nil {
 		t.Fatal(err)
 	}
 	secrets := &corev1.SecretList{}
@@ -116,7 +116,7 @@ func TestRollBackIgnoresCanceledContext(t *testing.T) {
 }
 
 func TestJoinDryRun(t *testing.T) {
-	karmada, member := clusterclienttest.NewClient(t, ""), clusterclienttest.NewClient(t, "", grant.NewClusterRole("east"))
+	karmada, member := clusterclienttest.NewClient(t, ""), clusterclienttest.NewClient(t, "", enroll.NewClusterRole("east"))
 	var logged []string
 	log := registration.Log(func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) })
 	karmada.DryRun, member.DryRun, karmada.Log, member.Log = true, true, log, log
@@ -212,7 +212,7 @@ func TestUnjoinLogsRemainingObjects(t *testing.T) {
 
 func TestUnjoinWithoutControlPlane(t *testing.T) {
 	memberObjects := func(owner string) []client.Object {
-		cleanup := grant.Cleanup{Cluster: "east", Namespace: "ns"}
+		cleanup := enroll.Cleanup{Cluster: "east", Namespace: "ns"}
 		objects := slices.Concat(cleanup.Objects()[1:], cleanup.SharedObjects())
 		for _, object := range objects {
 			if owner != "" {
@@ -336,7 +336,7 @@ func TestJoinClusterAndSecrets(t *testing.T) {
 		t.Errorf("the Cluster is invalid: %v", errs)
 	}
 
-	credentials, impersonator := grant.Credentials{Token: []byte("t"), ImpersonatorToken: []byte("i"), CA: []byte("ca")}.Secrets("east", "ns")
+	credentials, impersonator := enroll.Credentials{Token: []byte("t"), ImpersonatorToken: []byte("i"), CA: []byte("ca")}.Secrets("east", "ns")
 	data := map[string]map[string][]byte{credentials.Name: credentials.Data, impersonator.Name: impersonator.Data}
 	wantData := map[string]map[string][]byte{
 		"east":              {"token": []byte("t"), "caBundle": []byte("ca")},

@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // credentialCheck holds the result of the check of the stored credentials of a registered
@@ -25,7 +25,7 @@ type credentialCheck struct {
 	// with their stored data.
 	credentials, impersonator *corev1.Secret
 	// reissue selects the accounts that need a new token.
-	reissue grant.ReportedAccounts
+	reissue enroll.ReportedAccounts
 	// causes has one line for each reason why an account needs a new token.
 	causes []string
 }
@@ -43,7 +43,7 @@ func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client,
 	j.logf("Cluster %q is this cluster, but its credentials do not work:\n- %s", j.Name, strings.Join(found.causes, "\n- "))
 	j.MemberRole = cmp.Or(j.MemberRole, registered.Existing.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	accounts := j.newGrant(member, found.credentials.Namespace)
-	if err := errors.Join(accounts.CheckOwner(ctx), accounts.CheckMemberRole(ctx)); err != nil {
+	if err := errors.Join(accounts.VerifyOwner(ctx), accounts.VerifyMemberRole(ctx)); err != nil {
 		return err
 	}
 	if err := accounts.DeleteRejectedTokens(ctx, found.reissue); err != nil {
@@ -59,7 +59,7 @@ func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client,
 // checkCredentials reads the stored credentials of a Cluster and uses them for requests to the
 // member.
 func (j Join) checkCredentials(ctx context.Context, karmada, member *clusterclient.Client, cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
-	credentials, impersonator := grant.Credentials{}.Secrets(j.Name, j.ClusterNamespace)
+	credentials, impersonator := enroll.Credentials{}.Secrets(j.Name, j.ClusterNamespace)
 	found := &credentialCheck{cluster: cluster, credentials: credentials, impersonator: impersonator}
 	if cluster.Spec.SecretRef == nil {
 		found.addCause(&found.reissue.Credentials, "spec.secretRef of the Cluster is empty")
@@ -95,7 +95,7 @@ func (c *credentialCheck) addCause(reissue *bool, cause string) {
 }
 
 // checkSecret reads a Secret of the control plane and uses its token for requests to the member.
-func (c *credentialCheck) checkSecret(ctx context.Context, g grant.Grant, karmada *clusterclient.Client, secret *corev1.Secret, reissue *bool) error {
+func (c *credentialCheck) checkSecret(ctx context.Context, g enroll.Grant, karmada *clusterclient.Client, secret *corev1.Secret, reissue *bool) error {
 	have, err := karmada.Get(ctx, secret)
 	if err != nil {
 		return err
@@ -125,13 +125,13 @@ func (c *credentialCheck) checkSecret(ctx context.Context, g grant.Grant, karmad
 // isSameEndpoint reports whether the control plane reaches the member at the address in the
 // kubeconfig and verifies its certificate. At another address the member may present another
 // certificate.
-func (c *credentialCheck) isSameEndpoint(g grant.Grant) bool {
+func (c *credentialCheck) isSameEndpoint(g enroll.Grant) bool {
 	return !c.cluster.Spec.InsecureSkipTLSVerification && c.cluster.Spec.APIEndpoint == registration.Endpoint(g.Config)
 }
 
 // storeCredentials stores the new credentials in the Secrets that the Cluster refers to.
-func (j Join) storeCredentials(ctx context.Context, karmada *clusterclient.Client, found *credentialCheck, credentials grant.Credentials) error {
-	g := grant.Grant{Config: j.Member}
+func (j Join) storeCredentials(ctx context.Context, karmada *clusterclient.Client, found *credentialCheck, credentials enroll.Credentials) error {
+	g := enroll.Grant{Config: j.Member}
 	if storedCA := found.credentials.Data[clusterv1alpha1.SecretCADataKey]; len(storedCA) > 0 && !found.isSameEndpoint(g) {
 		credentials.CA = storedCA
 	}
@@ -153,7 +153,7 @@ func (j Join) storeCredentials(ctx context.Context, karmada *clusterclient.Clien
 		if _, err := karmada.Ensure(ctx, registration.NewNamespace(each.wanted.Namespace), keepExisting); err != nil {
 			return err
 		}
-		if err := grant.EnsureSecret(ctx, karmada, each.wanted, found.cluster); err != nil {
+		if err := enroll.EnsureSecret(ctx, karmada, each.wanted, found.cluster); err != nil {
 			return err
 		}
 	}

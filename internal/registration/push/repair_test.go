@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // newJoinedCluster returns a Cluster and its Secrets in the form in which join stores them.
@@ -64,21 +64,21 @@ func TestCheckCredentials(t *testing.T) {
 		credentials, impersonator string
 		change                    func(*clusterv1alpha1.Cluster)
 		want                      []string
-		reissue                   grant.ReportedAccounts
+		reissue                   enroll.ReportedAccounts
 	}{
 		"valid credentials": {credentials: "fine", impersonator: "fine"},
 		"a revoked token": {
-			credentials: "revoked", impersonator: "fine", reissue: grant.ReportedAccounts{Credentials: true},
+			credentials: "revoked", impersonator: "fine", reissue: enroll.ReportedAccounts{Credentials: true},
 			want: []string{`it rejects the token in Secret ns/east`},
 		},
 		"the impersonator Secret is missing": {
-			credentials: "fine", reissue: grant.ReportedAccounts{Impersonator: true}, want: []string{"Secret ns/east-impersonator is gone"},
+			credentials: "fine", reissue: enroll.ReportedAccounts{Impersonator: true}, want: []string{"Secret ns/east-impersonator is gone"},
 		},
 		"both Secrets are missing": {
-			reissue: grant.AllAccounts(), want: []string{"Secret ns/east is gone", "Secret ns/east-impersonator is gone"},
+			reissue: enroll.AllAccounts(), want: []string{"Secret ns/east is gone", "Secret ns/east-impersonator is gone"},
 		},
 		"the Cluster refers to no Secret": {
-			credentials: "fine", impersonator: "fine", reissue: grant.ReportedAccounts{Credentials: true}, want: []string{"spec.secretRef of the Cluster is empty"},
+			credentials: "fine", impersonator: "fine", reissue: enroll.ReportedAccounts{Credentials: true}, want: []string{"spec.secretRef of the Cluster is empty"},
 			change: func(c *clusterv1alpha1.Cluster) { c.Spec.SecretRef = nil },
 		},
 		"a Cluster without an impersonator": {
@@ -131,7 +131,7 @@ func TestRepairStoresTokensInReferencedSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := join.storeCredentials(t.Context(), karmada, found, grant.Credentials{Token: []byte("new"), CA: []byte("new CA")}); err != nil {
+		if err := join.storeCredentials(t.Context(), karmada, found, enroll.Credentials{Token: []byte("new"), CA: []byte("new CA")}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(map[string]string{"east": "new", "east-impersonator": "fine and old"}, storedTokens(t, karmada)); diff != "" {

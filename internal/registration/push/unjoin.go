@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // identifyTimeout is the time limit for reading the identity of the member.
@@ -207,7 +207,7 @@ func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, f
 	case found == nil:
 		err = u.checkNotRegistered(ctx, karmada, member, actual)
 	default:
-		err = registration.CheckMemberIdentity(member.Name, member.Host, actual, found)
+		err = registration.VerifyMemberIdentity(member.Name, member.Host, actual, found)
 	}
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (u Unjoin) deleteOrphanedSecrets(ctx context.Context, karmada *clusterclien
 	if deleted != nil && deleted.Spec.SecretRef != nil {
 		namespace = deleted.Spec.SecretRef.Namespace
 	}
-	credentials, impersonator := grant.Credentials{}.Secrets(u.Name, namespace)
+	credentials, impersonator := enroll.Credentials{}.Secrets(u.Name, namespace)
 	var errs []error
 	for _, secret := range []client.Object{credentials, impersonator} {
 		have, err := karmada.Get(ctx, secret)
@@ -269,7 +269,7 @@ func (u Unjoin) logRemainingObjects(karmada *clusterclient.Client, found *cluste
 	for _, object := range append(cleanup.Objects(), cleanup.SharedObjects()...) {
 		// Only a Cluster with this annotation has a binding of the member role.
 		isLimited := found == nil || found.Annotations[clusterv1alpha1.MemberRoleAnnotation] != ""
-		if isLimited || object.GetName() != grant.NewMemberRoleBinding(u.Name, "", "").Name {
+		if isLimited || object.GetName() != enroll.NewMemberRoleBinding(u.Name, "", "").Name {
 			names = append(names, karmada.Describe(object))
 		}
 	}
@@ -297,6 +297,6 @@ func (u Unjoin) tense(actual, dryRun string) string {
 func (u Unjoin) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }
 
 // memberCleanup returns the cleanup of the objects that join created in the member.
-func (u Unjoin) memberCleanup() grant.Cleanup {
-	return grant.Cleanup{Cluster: u.Name, Namespace: u.ClusterNamespace, Log: u.Log}
+func (u Unjoin) memberCleanup() enroll.Cleanup {
+	return enroll.Cleanup{Cluster: u.Name, Namespace: u.ClusterNamespace, Log: u.Log}
 }

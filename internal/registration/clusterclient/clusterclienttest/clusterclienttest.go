@@ -1,5 +1,4 @@
-// Package clusterclienttest provides in-memory clients of a control plane and of a member for
-// tests.
+// Package clusterclienttest provides in-memory clients for tests.
 package clusterclienttest
 
 import (
@@ -24,10 +23,10 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// FailingObject is the name of an object whose creation and patch fail.
+// FailingObject is the name of an object that cannot be created or patched.
 type FailingObject string
 
-// Funcs returns the interceptor that makes the creation and the patch of the object fail.
+// Funcs returns an interceptor that rejects the object's creation and patches.
 func (f FailingObject) Funcs() interceptor.Funcs {
 	fail := func(object client.Object) error {
 		if object.GetName() == string(f) {
@@ -52,7 +51,7 @@ func (f FailingObject) Funcs() interceptor.Funcs {
 	}
 }
 
-// NewClient returns a client of a cluster that holds the objects.
+// NewClient returns a client for a cluster that contains the objects.
 func NewClient(t *testing.T, failing FailingObject, objects ...client.Object) *clusterclient.Client {
 	t.Helper()
 	scheme, err := clusterclient.NewScheme()
@@ -66,7 +65,7 @@ func NewClient(t *testing.T, failing FailingObject, objects ...client.Object) *c
 	}
 }
 
-// eventType is the index function of the field selector "type" of events.
+// eventType is the index function for the events' field selector "type".
 func eventType(object client.Object) []string {
 	if event, ok := object.(*corev1.Event); ok {
 		return []string{event.Type}
@@ -82,7 +81,7 @@ func namespacedKinds() ([]schema.GroupVersionKind, error) {
 	return kinds, nil
 }
 
-// ListContent returns the names of all objects that a cluster holds, sorted.
+// ListContent returns the sorted names of all objects in a cluster.
 func ListContent(t *testing.T, s *clusterclient.Client) []string {
 	t.Helper()
 	var names []string

@@ -10,10 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// StartServer starts an API server in memory and returns a client configuration for it. The server
-// ends with the test. The connections are pipes, so that a test can start and use the server in a
-// bubble of testing/synctest: the virtual clock of the bubble stands still while the server
-// handles a request.
+// StartServer starts an in-memory API server that ends with the test, and returns a client configuration for
+// it. The connections are pipes, so that a test can use the server in a synctest bubble: the bubble's clock
+// stands still while the server handles a request.
 func StartServer(t *testing.T, handler http.HandlerFunc) *rest.Config {
 	t.Helper()
 	listener := &pipeListener{connections: make(chan net.Conn), closed: make(chan struct{})}
@@ -27,7 +26,7 @@ func StartServer(t *testing.T, handler http.HandlerFunc) *rest.Config {
 	return &rest.Config{Host: "http://server", Dial: listener.dial}
 }
 
-// pipeListener accepts a connection for each call of dial.
+// pipeListener accepts one connection for each call of dial.
 type pipeListener struct {
 	connections chan net.Conn
 	closeOnce   sync.Once
