@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"context"
@@ -19,8 +19,8 @@ const (
 	userName    = "karmada-admin"
 )
 
-// ConnectKarmada returns an administrator's client configuration for the installed control plane,
-// with the stored certificates. It is valid until Close.
+// ConnectKarmada returns an administrator's client configuration for the installed control plane, with the
+// stored certificates. The configuration can be used until Close is called.
 func (i *Installer) ConnectKarmada(ctx context.Context) (*rest.Config, error) {
 	i.files = customCertificates(i.Installation)
 	if i.settings.isManaged {
@@ -31,23 +31,23 @@ func (i *Installer) ConnectKarmada(ctx context.Context) (*rest.Config, error) {
 		i.files = stored
 	}
 	if len(i.files[certificates.Karmada+".crt"]) == 0 {
-		return nil, fmt.Errorf("the installation in namespace %s of %s has no certificate of an administrator", i.Namespace, hostName)
+		return nil, fmt.Errorf("the installation in namespace %s of %s has no certificate of an administrator", i.Namespace, HostName)
 	}
 	return i.karmadaConfig(), nil
 }
 
-// HasAPIServer reports whether the host has the installation's API server, running or not. It has
-// none before the first start, and after a removal that was interrupted.
+// HasAPIServer reports whether the host cluster contains the installation's API server, running or not.
+// There is none before the first start and after an interrupted removal.
 func (i *Installer) HasAPIServer(ctx context.Context) (bool, error) {
 	deployment := &appsv1.Deployment{}
 	err := i.host.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: i.settings.apiServer}, deployment)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading Deployment %s/%s of %s: %w", i.Namespace, i.settings.apiServer, hostName, err)
+		return false, fmt.Errorf("reading Deployment %s/%s of %s: %w", i.Namespace, i.settings.apiServer, HostName, err)
 	}
 	return err == nil, nil
 }
 
-// kubeconfig returns the kubeconfig of an administrator, which refers to no files.
+// kubeconfig returns an administrator's kubeconfig with embedded certificates.
 func (i *Installer) kubeconfig(server string) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[clusterName] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: i.files[certificates.CA+".crt"]}
@@ -56,18 +56,18 @@ func (i *Installer) kubeconfig(server string) ([]byte, error) {
 	config.CurrentContext = clusterName
 	data, err := clientcmd.Write(*config)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the kubeconfig of %s: %w", karmadaName, err)
+		return nil, fmt.Errorf("encoding the kubeconfig of %s: %w", KarmadaName, err)
 	}
 	return data, nil
 }
 
-// The rate limit of the requests of an installation.
+// Rate limits for requests to the control plane.
 const (
 	queriesPerSecond = 100
 	burst            = 200
 )
 
-// clientConfig returns the client configuration of an administrator of the control plane.
+// clientConfig returns an administrator's client configuration for the API server at the given URL.
 func (i *Installer) clientConfig(server string) *rest.Config {
 	return &rest.Config{
 		Host: server, QPS: queriesPerSecond, Burst: burst, Timeout: requestTimeout,
@@ -77,7 +77,7 @@ func (i *Installer) clientConfig(server string) *rest.Config {
 	}
 }
 
-// karmadaConfig returns the client configuration of the control plane for this program.
+// karmadaConfig returns the client configuration with which this program reaches the control plane.
 func (i *Installer) karmadaConfig() *rest.Config {
 	if i.InHost {
 		return i.clientConfig(i.settings.internalURL)

@@ -21,7 +21,6 @@ import (
 
 const availablePollInterval = 50 * time.Millisecond
 
-// APIServiceNames returns the names of the APIServices among objects.
 func APIServiceNames(objects []client.Object) (names []string) {
 	for _, object := range objects {
 		if object.GetObjectKind().GroupVersionKind().Kind == "APIService" {
@@ -31,21 +30,21 @@ func APIServiceNames(objects []client.Object) (names []string) {
 	return names
 }
 
-// AwaitAPIServices waits until the APIs of APIServices are served and are in the discovery. The
-// condition of an APIService alone does not suffice, because an earlier start may have written it. The
-// timeout applies to each APIService.
+// AwaitAPIServices waits until the API server serves the APIs of the named APIServices and lists them in
+// discovery. It does not rely on the Available condition alone, because an earlier start may have written
+// it. The timeout applies to each APIService separately.
 func AwaitAPIServices(ctx context.Context, karmada *rest.Config, timeout time.Duration, names ...string) error {
 	services, err := aggregator.NewForConfig(karmada)
 	if err != nil {
 		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	for _, name := range names {
-		// The name of an APIService is its version and its group.
+		// An APIService is named <version>.<group>.
 		version, group, _ := strings.Cut(name, ".")
 		var lastErr error
 		err := wait.PollUntilContextTimeout(ctx, availablePollInterval, timeout, true, func(ctx context.Context) (bool, error) {
-			if lastErr = checkAvailable(ctx, services, name); lastErr == nil {
-				lastErr = checkDiscovered(ctx, services.Discovery(), schema.GroupVersion{Group: group, Version: version})
+			if lastErr = verifyAvailable(ctx, services, name); lastErr == nil {
+				lastErr = verifyDiscovered(ctx, services.Discovery(), schema.GroupVersion{Group: group, Version: version})
 			}
 			return lastErr == nil, nil
 		})
@@ -61,8 +60,9 @@ var (
 	errNotDiscovered = errors.New("the API server does not list the resources of the group yet")
 )
 
-// DeleteAPIServices deletes APIServices, which need not exist. The API server reports the
-// group of an APIService without a server as unavailable, which stops the deletion of namespaces.
+// DeleteAPIServices deletes the named APIServices if they exist. An APIService without a server must not
+// remain, because the API server would report its group as unavailable, which blocks the deletion of
+// namespaces.
 func DeleteAPIServices(ctx context.Context, karmada *rest.Config, names ...string) error {
 	services, err := aggregator.NewForConfig(karmada)
 	if err != nil {
@@ -77,9 +77,9 @@ func DeleteAPIServices(ctx context.Context, karmada *rest.Config, names ...strin
 	return nil
 }
 
-// checkDiscovered returns an error until two documents list the resources of a version: the
-// document of the version, and the aggregated discovery that most clients use.
-func checkDiscovered(ctx context.Context, karmada discovery.DiscoveryInterface, version schema.GroupVersion) error {
+// verifyDiscovered returns an error unless the version's resources are listed in both discovery documents:
+// the version's own document and the aggregated discovery, which most clients use.
+func verifyDiscovered(ctx context.Context, karmada discovery.DiscoveryInterface, version schema.GroupVersion) error {
 	if err := karmada.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Error(); err != nil {
 		return fmt.Errorf("listing the resources of the group: %w", err)
 	}
@@ -96,7 +96,7 @@ func checkDiscovered(ctx context.Context, karmada discovery.DiscoveryInterface, 
 	return err
 }
 
-func checkAvailable(ctx context.Context, client aggregator.Interface, name string) error {
+func verifyAvailable(ctx context.Context, client aggregator.Interface, name string) error {
 	service, err := client.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err

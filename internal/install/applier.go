@@ -20,14 +20,14 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// FieldManager is the field manager of the objects that Apply applies.
+// FieldManager is the field manager of the objects that the function Apply writes.
 const FieldManager = "karmada-install"
 
-// maxParallelWrites is the maximum number of concurrent requests of Apply.
+// maxParallelWrites limits the concurrent requests of the function Apply.
 const maxParallelWrites = 8
 
-// Apply applies several objects of the control plane in parallel, whoever installed them, and joins
-// the errors. It returns the number of objects that differed.
+// Apply applies objects to the control plane in parallel, regardless of their installer. It returns the
+// number of objects that it changed, and all errors.
 func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) (written int, err error) {
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
@@ -51,23 +51,23 @@ func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) 
 	return int(changes.Load()), errors.Join(errs...)
 }
 
-// Applier writes the objects of one installer to one cluster. An object that has another installer is
-// neither changed nor deleted.
+// Applier writes one installer's objects to one cluster. It never changes or deletes an object that another
+// installer owns.
 type Applier struct {
 	API client.Client
-	// Installer is the field manager of the objects, and the value of their label InstalledByLabel.
+	// Installer is the objects' field manager and the value of their InstalledByLabel.
 	Installer string
-	// Cluster is the name of the cluster in messages.
+	// Cluster is the cluster's name in messages.
 	Cluster string
-	// Progressf reports each change to the user.
+	// Progressf reports a change to the user.
 	Progressf func(format string, args ...any)
-	// DryRun means that the Applier compares and reports, and changes nothing.
+	// DryRun makes the Applier compare and report without writing.
 	DryRun bool
-	// ownsAll means that the objects need no label, and that the Applier changes any object.
+	// ownsAll makes the Applier change every object and add no label.
 	ownsAll bool
 }
 
-// ForeignError means that an object exists that this installer did not install.
+// ForeignError means that an object already exists and belongs to another installer.
 type ForeignError struct {
 	Object    client.Object
 	Cluster   string
@@ -83,8 +83,9 @@ func (f *ForeignError) Error() string {
 	return fmt.Sprintf("%s in %s was installed %s: delete it before %s may install it", Describe(f.Object), f.Cluster, by, f.Installer)
 }
 
-// Apply creates and changes objects, in this order. It writes only the objects that differ, and
-// returns their number. It returns a ForeignError if an object has another installer.
+// Apply creates and updates the objects in the given order. It skips objects that are already up to date and
+// returns the number of objects that it wrote. It returns a ForeignError if another installer owns an
+// object.
 func (a Applier) Apply(ctx context.Context, objects ...client.Object) (written int, err error) {
 	for _, object := range objects {
 		changed, err := a.apply(ctx, object)
@@ -108,7 +109,7 @@ func (a Applier) apply(ctx context.Context, wanted client.Object) (changed bool,
 		return false, err
 	}
 	if existing == nil && a.DryRun {
-		// The API server would reject the object if its namespace does not exist.
+		// The namespace may not exist yet, so the API server would reject a dry-run request.
 		a.Progressf("%s would be created in %s", Describe(wanted), a.Cluster)
 		return true, nil
 	}
@@ -132,11 +133,11 @@ func (a Applier) apply(ctx context.Context, wanted client.Object) (changed bool,
 	return true, nil
 }
 
-// isUnchanged reports whether an apply request changed nothing but the bookkeeping of the API server.
+// isUnchanged reports whether an apply request changed only metadata that the API server maintains.
 func isUnchanged(before client.Object, after *unstructured.Unstructured) bool {
 	full, isFull := before.(*unstructured.Unstructured)
 	if !isFull {
-		// The API server does not store an object without a difference, so its version stays the same.
+		// The API server does not store an object without a change, so its resource version stays the same.
 		return before.GetResourceVersion() == after.GetResourceVersion()
 	}
 	full, after = full.DeepCopy(), after.DeepCopy()
@@ -147,8 +148,8 @@ func isUnchanged(before client.Object, after *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(full.Object, after.Object)
 }
 
-// encode returns an object for server-side apply: with the label of the installer, and without the
-// fields that the API server sets.
+// encode returns the object for server-side apply: with the installer's label and without fields that the
+// API server sets.
 func (a Applier) encode(wanted client.Object) (*unstructured.Unstructured, error) {
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
@@ -168,8 +169,8 @@ func (a Applier) encode(wanted client.Object) (*unstructured.Unstructured, error
 	return content, nil
 }
 
-// read returns the stored object, or nil if it does not exist. If the installer owns all objects, it
-// returns only the metadata, because CRDs are large.
+// read returns the stored object, or nil if it does not exist. If ownsAll is set, read requests only the
+// metadata, because CRDs are large.
 func (a Applier) read(ctx context.Context, wanted client.Object) (client.Object, error) {
 	var existing client.Object = &unstructured.Unstructured{}
 	if a.ownsAll {
@@ -186,8 +187,8 @@ func (a Applier) read(ctx context.Context, wanted client.Object) (client.Object,
 	return existing, nil
 }
 
-// readOwned returns the stored object, or nil if it does not exist. It returns a ForeignError if the
-// object has another installer.
+// readOwned returns the stored object, or nil if it does not exist. It returns a ForeignError if another
+// installer owns the object.
 func (a Applier) readOwned(ctx context.Context, wanted client.Object) (client.Object, error) {
 	existing, err := a.read(ctx, wanted)
 	if err == nil && existing != nil && !a.owns(existing) {
@@ -200,17 +201,17 @@ func (a Applier) owns(existing client.Object) bool {
 	return a.ownsAll || existing.GetLabels()[clusterv1alpha1.InstalledByLabel] == a.Installer
 }
 
-// CheckOwner returns a ForeignError if an object exists and has another installer.
-func (a Applier) CheckOwner(ctx context.Context, object client.Object) error {
+// VerifyOwner returns a ForeignError if the object exists and another installer owns it.
+func (a Applier) VerifyOwner(ctx context.Context, object client.Object) error {
 	_, err := a.readOwned(ctx, object)
 	return err
 }
 
-// Delete deletes objects, in this order. An object of another installer is kept and reported. It is no
-// error if an object does not exist.
+// Delete deletes the objects in the given order. It ignores objects that do not exist, and keeps and reports
+// objects that another installer owns.
 func (a Applier) Delete(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
-		// The status of an object may change between the read and the deletion.
+		// The object's status may change between the read and the deletion.
 		if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return a.delete(ctx, object) }); err != nil {
 			return err
 		}

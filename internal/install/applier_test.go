@@ -121,7 +121,7 @@ func TestObjectsOfOthersAreKept(t *testing.T) {
 	if other := (*ForeignError)(nil); !errors.As(err, &other) || !strings.Contains(err.Error(), "Secret karmada-system/program-config in the host was installed by a chart") {
 		t.Errorf("error %v", err)
 	}
-	if err := applier.CheckOwner(t.Context(), newTestWorkload().objects()[0]); err == nil {
+	if err := applier.VerifyOwner(t.Context(), newTestWorkload().objects()[0]); err == nil {
 		t.Error("the owner is not checked")
 	}
 	if err := applier.Delete(t.Context(), newTestWorkload().objects()...); err != nil {

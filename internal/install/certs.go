@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"context"
@@ -15,14 +15,13 @@ import (
 	"karmada.io/karmada/internal/install/rendering"
 )
 
-// etcdSecret is the name of the Secret with the serving certificate of etcd and its authority.
+// etcdSecret is the Secret that contains etcd's CA and serving certificate.
 const etcdSecret = "etcd-cert"
 
-// signingFile is the file of the Secret with the certificate of the authority that signs. It is derived
-// from ca.crt.
+// signingFile is the Secret's key for the signing CA's certificate, which is derived from ca.crt.
 const signingFile = "ca-signing.crt"
 
-// customKeys are the keys of the chart's value certs.custom by the name of the file.
+// customKeys maps certificate files to keys of the chart value certs.custom.
 var customKeys = map[string]string{
 	"ca.crt": "caCrt", "ca.key": "caKey",
 	"karmada.crt": "crt", "karmada.key": "key",
@@ -34,8 +33,7 @@ var customKeys = map[string]string{
 	"etcd-client.crt": "etcdClientCrt", "etcd-client.key": "etcdClientKey",
 }
 
-// withCertificates returns the installation with certificates in its values, so that it renders the
-// Secrets.
+// withCertificates adds certificates to the installation's values, so that the chart renders the Secrets.
 func withCertificates(installation rendering.Installation, files certificates.Set) (rendering.Installation, error) {
 	custom := rendering.Values{}
 	for file, data := range files {
@@ -58,7 +56,7 @@ func withCertificates(installation rendering.Installation, files certificates.Se
 	return installation, nil
 }
 
-// certificateSecret is the name of the Secret with the certificates.
+// certificateSecret returns the name of the Secret that contains the certificates.
 func (i *Installer) certificateSecret() string {
 	if i.Release == rendering.DefaultRelease {
 		return clusterv1alpha1.CertificateSecret
@@ -66,7 +64,7 @@ func (i *Installer) certificateSecret() string {
 	return i.Release + "-cert"
 }
 
-// readCertificates reads the stored certificates. The set is empty if there are none.
+// readCertificates returns the stored certificates. The set is empty if none are stored.
 func (i *Installer) readCertificates(ctx context.Context) (certificates.Set, error) {
 	files := certificates.Set{}
 	names := []string{i.certificateSecret()}
@@ -80,7 +78,7 @@ func (i *Installer) readCertificates(ctx context.Context) (certificates.Set, err
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading Secret %s/%s of %s: %w", i.Namespace, name, hostName, err)
+			return nil, fmt.Errorf("reading Secret %s/%s of %s: %w", i.Namespace, name, HostName, err)
 		}
 		for file, data := range secret.Data {
 			if len(data) > 0 && file != signingFile {
@@ -91,8 +89,8 @@ func (i *Installer) readCertificates(ctx context.Context) (certificates.Set, err
 	return files, nil
 }
 
-// ensureCertificates issues the certificates that are missing or due, and renders the objects of the
-// host with them.
+// ensureCertificates issues certificates that are missing or due for renewal, and renders the host cluster's
+// objects with them.
 func (i *Installer) ensureCertificates(ctx context.Context) error {
 	stored, err := i.readCertificates(ctx)
 	if err != nil {
@@ -109,7 +107,7 @@ func (i *Installer) ensureCertificates(ctx context.Context) error {
 	return i.renderHost()
 }
 
-// issueCertificates completes the stored certificates.
+// issueCertificates issues the certificates that are missing from the stored ones or due for renewal.
 func (i *Installer) issueCertificates(stored certificates.Set) (err error) {
 	maps.Copy(stored, externalEtcd(i.Installation))
 	maps.Copy(stored, i.ExternalEtcd)
@@ -123,11 +121,11 @@ func (i *Installer) issueCertificates(stored certificates.Set) (err error) {
 	return nil
 }
 
-// externalEtcd returns the certificates for an external etcd that the values contain.
+// externalEtcd returns the certificates for an external etcd from the installation's values.
 func externalEtcd(installation rendering.Installation) certificates.Set {
 	files := certificates.Set{}
 	for file, key := range map[string]string{"etcd-ca.crt": "caCrt", "etcd-client.crt": "crt", "etcd-client.key": "key"} {
-		// The schema of the chart has checked the types.
+		// The chart's schema has validated the types.
 		if text, _, _ := unstructured.NestedString(installation.Values, "etcd", "external", "certs", key); text != "" {
 			files[file] = []byte(text)
 		}
@@ -135,7 +133,7 @@ func externalEtcd(installation rendering.Installation) certificates.Set {
 	return files
 }
 
-// customCertificates returns the certificates in the values.
+// customCertificates returns the certificates from the installation's values.
 func customCertificates(installation rendering.Installation) certificates.Set {
 	files := certificates.Set{}
 	certs, _ := installation.Values["certs"].(rendering.Values)
@@ -145,7 +143,7 @@ func customCertificates(installation rendering.Installation) certificates.Set {
 			files[file] = []byte(text)
 		}
 	}
-	// The chart defaults the serving certificate of the API server to the one of the components.
+	// Like the chart, use the components' certificate if there is no separate one for the API server.
 	for _, suffix := range []string{".crt", ".key"} {
 		if files["apiserver"+suffix] == nil {
 			files["apiserver"+suffix] = files["karmada"+suffix]

@@ -1,9 +1,8 @@
-package installer
+package install
 
 import (
 	"testing"
 
-	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
@@ -18,7 +17,7 @@ func TestCertificatesOfAnExternalEtcd(t *testing.T) {
 	values := rendering.Values{"etcd": rendering.Values{"mode": "external", "external": rendering.Values{
 		"servers": "https://etcd:2379", "certs": rendering.Values{"caCrt": ca, "crt": crt, "key": key},
 	}}}
-	other := install.NewSecret(namespace, etcdSecret, map[string][]byte{"etcd-ca.crt": []byte("other ca")})
+	other := NewSecret(namespace, etcdSecret, map[string][]byte{"etcd-ca.crt": []byte("other ca")})
 	i, _ := newTestInstaller(t, values, nil, other)
 	if err := i.ensureCertificates(t.Context()); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 // CrashError means that a container crashed twice with the same error.
 type CrashError struct {
 	Workload string
-	// Crash describes the last crash. It begins with the last line of the log, which is the cause.
+	// Crash describes the last crash. It begins with the log's last line, which states the cause.
 	Crash string
 }
 
@@ -22,10 +22,11 @@ func (c *CrashError) Error() string {
 	return fmt.Sprintf("%s: %s crashed twice with this error", c.Crash, c.Workload)
 }
 
-// crashLog records the last crash of each container of the Pods of a workload.
+// crashLog holds the last observed crash of each container of a workload.
 type crashLog map[string]podfailure.Crash
 
-// findRepeated returns an error if a container crashed again with the same last line of its log.
+// findRepeated records the containers' last crashes. It returns a CrashError if a container crashed again
+// with the same last log line.
 func (c crashLog) findRepeated(workload string, pods []corev1.Pod) error {
 	for i := range pods {
 		pod := &pods[i]
@@ -48,14 +49,14 @@ func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// describeCrash returns the last line of the log of a container, and how to read the whole log.
+// describeCrash returns the last log line of a crashed container and the command that prints the whole log.
 func describeCrash(pod *corev1.Pod, container string, crash podfailure.Crash) string {
 	return fmt.Sprintf("%s (Pod %s, exit code %d; the whole log: kubectl --namespace %s logs %s --container %s --previous)",
 		cmp.Or(crash.Line, "the container wrote no log"), pod.Name, crash.ExitCode, pod.Namespace, pod.Name, container)
 }
 
-// describeLastCrash describes the first container of a Pod that crashed and waits for its restart. It
-// returns an empty string if there is none.
+// describeLastCrash describes the Pod's first container that crashed and waits to be restarted. It returns
+// an empty string if there is none.
 func describeLastCrash(pod *corev1.Pod) string {
 	for _, status := range containerStatuses(pod) {
 		if crash, crashed := podfailure.LastCrash(&status); crashed && status.State.Running == nil {

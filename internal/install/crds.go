@@ -26,25 +26,24 @@ import (
 const (
 	establishTimeout = time.Minute
 	establishPoll    = 50 * time.Millisecond
-	// stuckTimeout is how long a CRD with accepted names may remain unserved before it is stuck. An
-	// API server starts to serve a CRD when it observes a change of the CRD. If the API server is
-	// killed after it accepted the names and before it observed this change, it does not serve the
-	// CRD after its next start.
+	// stuckTimeout is how long a CRD with accepted names may stay unserved before it counts as stuck. An API
+	// server starts to serve a CRD when it observes the CRD's change to accepted names. If the API server is
+	// killed between writing and observing this change, it does not serve the CRD after its next start.
 	stuckTimeout = 2 * time.Second
 )
 
 var errNotServed = errors.New("is not served yet")
 
-// Conversion is the webhook that converts resources of several versions.
+// Conversion configures the webhook that converts resources between versions.
 type Conversion struct {
-	// URL is the URL of the webhook, including its path.
+	// URL is the webhook's URL, including its path.
 	URL string
-	// CABundle verifies the certificate of the webhook, in PEM.
+	// CABundle verifies the webhook's certificate, in PEM.
 	CABundle []byte
 }
 
-// ApplyCRDs applies CRDs to the control plane and waits until they are served. nil means the CRDs of
-// this version. It returns the number of CRDs that differed.
+// ApplyCRDs applies CRDs to the control plane and waits until they are served. If definitions is nil, it
+// applies this version's CRDs. It returns the number of CRDs that it changed.
 func ApplyCRDs(ctx context.Context, karmada *rest.Config, definitions []crds.CRD, conversion Conversion) (written int, err error) {
 	if definitions == nil {
 		if definitions, err = crds.All(); err != nil {
@@ -108,9 +107,9 @@ func waitForCRDs(ctx context.Context, karmada *rest.Config, objects []client.Obj
 	}
 	lastErr := errNotServed
 	err = wait.PollUntilContextTimeout(ctx, establishPoll, establishTimeout, true, func(ctx context.Context) (bool, error) {
-		notServed := checkCRDsServed(ctx, extensions, objects, time.Now())
+		notServed := ensureCRDsServed(ctx, extensions, objects, time.Now())
 		if notServed == nil {
-			notServed = checkKindsDiscovered(extensions.Discovery(), kinds)
+			notServed = verifyKindsDiscovered(extensions.Discovery(), kinds)
 		}
 		if notServed == nil || ctx.Err() == nil {
 			lastErr = notServed
@@ -123,9 +122,9 @@ func waitForCRDs(ctx context.Context, karmada *rest.Config, objects []client.Obj
 	return nil
 }
 
-// checkCRDsServed returns an error if a CRD is not served. It updates stuck CRDs, because an API
-// server starts to serve a CRD when it observes a change of the CRD.
-func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interface, wanted []client.Object, now time.Time) error {
+// ensureCRDsServed returns an error if a CRD is not served. It updates the status of stuck CRDs, because the
+// API server starts to serve a CRD when it observes a change.
+func ensureCRDsServed(ctx context.Context, extensions apiextensionsclient.Interface, wanted []client.Object, now time.Time) error {
 	crds := extensions.ApiextensionsV1().CustomResourceDefinitions()
 	list, err := crds.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -138,14 +137,14 @@ func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interfa
 	var missing error
 	for _, object := range wanted {
 		crd := stored[object.GetName()]
-		if crd != nil && trueCondition(crd, apiextensionsv1.Established) != nil {
+		if crd != nil && findTrueCondition(crd, apiextensionsv1.Established) != nil {
 			continue
 		}
 		missing = fmt.Errorf("CRD %s %w", object.GetName(), errNotServed)
 		if crd == nil {
 			continue
 		}
-		accepted := trueCondition(crd, apiextensionsv1.NamesAccepted)
+		accepted := findTrueCondition(crd, apiextensionsv1.NamesAccepted)
 		if accepted == nil || now.Sub(accepted.LastTransitionTime.Time) < stuckTimeout {
 			continue
 		}
@@ -157,7 +156,7 @@ func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interfa
 	return missing
 }
 
-// servedKinds returns the kinds of CRDs, in each version that the CRDs serve.
+// servedKinds returns the CRDs' kinds in each served version.
 func servedKinds(objects []client.Object) ([]schema.GroupVersionKind, error) {
 	var kinds []schema.GroupVersionKind
 	for _, object := range objects {
@@ -178,11 +177,11 @@ func servedKinds(objects []client.Object) ([]schema.GroupVersionKind, error) {
 	return kinds, nil
 }
 
-// checkKindsDiscovered returns an error if discovery does not contain one of the kinds. The API
-// server adds the kind of a CRD to discovery after it sets the condition Established. A client that
-// maps the kind to its resource before that finds no match.
-func checkKindsDiscovered(karmada discovery.DiscoveryInterface, wanted []schema.GroupVersionKind) error {
-	// The groups of an unavailable aggregated API server fail. The groups of CRDs do not.
+// verifyKindsDiscovered returns an error if discovery does not contain a kind. The Established condition
+// does not suffice, because the API server sets it before it adds the kind to discovery. Until then, clients
+// cannot map the kind to its resource.
+func verifyKindsDiscovered(karmada discovery.DiscoveryInterface, wanted []schema.GroupVersionKind) error {
+	// An unavailable aggregated API server makes only its own groups fail, so the CRDs' groups are complete.
 	_, lists, err := discovery.ServerGroupsAndResources(karmada)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return fmt.Errorf("reading the discovery of the control plane: %w", err)
@@ -201,9 +200,8 @@ func checkKindsDiscovered(karmada discovery.DiscoveryInterface, wanted []schema.
 	return nil
 }
 
-// trueCondition returns a condition of a CRD if the status of the condition is True, and nil
-// otherwise.
-func trueCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType) *apiextensionsv1.CustomResourceDefinitionCondition {
+// findTrueCondition returns the CRD's condition of the given type if its status is True, and nil otherwise.
+func findTrueCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType) *apiextensionsv1.CustomResourceDefinitionCondition {
 	for i := range crd.Status.Conditions {
 		if c := &crd.Status.Conditions[i]; c.Type == kind && c.Status == apiextensionsv1.ConditionTrue {
 			return c

@@ -40,7 +40,7 @@ func TestStuckCRDIsUpdated(t *testing.T) {
 			if !test.absent {
 				extensions = fake.NewSimpleClientset(crd)
 			}
-			err := checkCRDsServed(t.Context(), extensions, []client.Object{crd}, now)
+			err := ensureCRDsServed(t.Context(), extensions, []client.Object{crd}, now)
 			if errors.Is(err, errNotServed) != test.waits || err != nil && !test.waits {
 				t.Errorf("err = %v", err)
 			}
@@ -61,7 +61,7 @@ func TestStuckCRDIsUpdated(t *testing.T) {
 				return
 			}
 			extensions.ClearActions()
-			if err := checkCRDsServed(t.Context(), extensions, []client.Object{crd}, now.Add(time.Second)); !errors.Is(err, errNotServed) || len(extensions.Actions()) != 1 {
+			if err := ensureCRDsServed(t.Context(), extensions, []client.Object{crd}, now.Add(time.Second)); !errors.Is(err, errNotServed) || len(extensions.Actions()) != 1 {
 				t.Errorf("a second later: err = %v after %d requests", err, len(extensions.Actions()))
 			}
 		})
@@ -99,7 +99,7 @@ func TestKindIsServedOnceDiscoveryContainsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			extensions := fake.NewSimpleClientset()
 			extensions.Resources = test.discovered
-			if err := checkKindsDiscovered(extensions.Discovery(), kinds); errors.Is(err, errNotServed) != test.waits || err != nil && !test.waits {
+			if err := verifyKindsDiscovered(extensions.Discovery(), kinds); errors.Is(err, errNotServed) != test.waits || err != nil && !test.waits {
 				t.Errorf("err = %v", err)
 			}
 		})

@@ -1,14 +1,4 @@
-// Package installer installs a control plane in a host cluster, changes it and removes it.
-//
-// The objects come from the chart; see package rendering. An Installer applies the objects that
-// differ, in the order in which they need each other, and waits for their Pods. Invariants:
-//
-//   - A second run with the same values writes nothing. A run after a failed run continues.
-//   - Objects of other installers are neither changed nor deleted.
-//   - Certificates are in Secrets of the host. A run issues only certificates that must be issued.
-//   - The Secret <release>-installation contains the values and the names of all objects, so that
-//     later commands need no flags of the first one.
-package installer
+package install
 
 import (
 	"context"
@@ -19,58 +9,51 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/certificates"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
 )
 
-// Name is the value of the label InstalledByLabel on the objects of a control plane, and their field
-// manager.
-const Name = "karmada-installation"
+// InstallationManager is the field manager of a control plane's objects and the value of their
+// InstalledByLabel.
+const InstallationManager = "karmada-installation"
 
-// Names of the clusters in messages.
-const (
-	hostName    = install.HostName
-	karmadaName = install.KarmadaName
-)
-
-// requestTimeout is the time limit of each request.
+// requestTimeout limits each request.
 const requestTimeout = 30 * time.Second
 
-// Options describe one installation.
+// Options describes an installation.
 type Options struct {
 	rendering.Installation
-	// Host is the client configuration of the host cluster.
+	// Host is the client configuration for the host cluster.
 	Host *rest.Config
-	// GivenCA is the certificate authority of the user. If it is zero, the installation creates one.
+	// GivenCA is the user's certificate authority. If it is zero, the installation creates one.
 	GivenCA pki.GivenAuthority
-	// ExternalEtcd contains the certificates of an external etcd.
+	// ExternalEtcd contains the certificates for an external etcd.
 	ExternalEtcd certificates.Set
-	// CRDs are the definitions in the control plane. nil means those of this version.
+	// CRDs are the control plane's CRDs. nil means this version's CRDs.
 	CRDs []CRD
-	// EtcdNode is the name of a node that gets the label EtcdNodeLabel. Empty means none.
+	// EtcdNode is the node that gets the label EtcdNodeLabel. No node is labeled if it is empty.
 	EtcdNode string
-	// InHost means that this program runs in the host, where the Services of the host resolve.
+	// InHost means that this program runs in the host cluster, so it can resolve the names of Services.
 	InHost bool
-	// ReadyTimeout limits how long the Pods of one workload may take. 0 means no limit.
+	// ReadyTimeout limits the wait for each workload's Pods. 0 means no limit.
 	ReadyTimeout time.Duration
-	// Step runs one step and reports its progress.
+	// Step runs one step of the installation and reports its progress.
 	Step func(name string, run func() error) error
 	// Progressf reports one change.
 	Progressf func(format string, args ...any)
 }
 
-// Installer installs one control plane.
+// Installer installs, changes and inspects one control plane.
 type Installer struct {
 	Options
 	host    client.Client
-	applier install.Applier
+	applier Applier
 	now     func() time.Time
 
 	settings settings
 	stored   *stored
-	// files are the certificates. changes are the differences to the stored ones.
+	// files are the certificates, and changes describes those that this run issued.
 	files   certificates.Set
 	changes []certificates.Change
 	// hadCertificates means that certificates were stored before this run.
@@ -82,27 +65,26 @@ type Installer struct {
 	written int
 }
 
-// Close ends the connections to the control plane.
+// Close closes the connections to the control plane.
 func (i *Installer) Close() { i.tunnel.close() }
 
 // Result is the outcome of an installation.
 type Result struct {
-	// IsFirst reports whether no installation was successful before.
+	// IsFirst means that no earlier run completed the installation.
 	IsFirst bool
 	// Written is the number of objects that were created, changed or deleted.
 	Written int
-	// Kubeconfig is the kubeconfig of an administrator of the control plane.
+	// Kubeconfig is an administrator's kubeconfig for the control plane.
 	Kubeconfig []byte
-	// Files are the certificates.
-	Files certificates.Set
-	// Changes are the certificates that were issued.
+	Files      certificates.Set
+	// Changes describes the certificates that were issued.
 	Changes []certificates.Change
-	// Karmada is the client configuration of the control plane.
+	// Karmada is the client configuration for the control plane.
 	Karmada *rest.Config
 }
 
-// New returns an installer. An error names an invalid value.
-func New(options Options) (*Installer, error) {
+// NewInstaller validates the installation's values and returns an Installer. The caller must call Close.
+func NewInstaller(options Options) (*Installer, error) {
 	settings, err := readSettings(options.Installation)
 	if err != nil {
 		return nil, err
@@ -113,7 +95,7 @@ func New(options Options) (*Installer, error) {
 	}
 	i := &Installer{Options: options, host: host, now: time.Now, settings: settings}
 	i.tunnel = &tunnel{hostConfig: options.Host, host: host, namespace: options.Namespace, app: settings.apiServer}
-	i.applier = install.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: options.Progressf}
+	i.applier = Applier{API: host, Installer: InstallationManager, Cluster: HostName, Progressf: options.Progressf}
 	return i, nil
 }
 
@@ -122,12 +104,12 @@ func newHostClient(config *rest.Config) (client.Client, error) {
 	config.Timeout = requestTimeout
 	host, err := client.New(config, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
-		return nil, fmt.Errorf("creating a client of %s: %w", hostName, err)
+		return nil, fmt.Errorf("creating a client of %s: %w", HostName, err)
 	}
 	return host, nil
 }
 
-// Install installs the control plane, or changes it to the values.
+// Install installs the control plane, or changes it so that it matches the values.
 func (i *Installer) Install(ctx context.Context) (*Result, error) {
 	for _, step := range []struct {
 		name string
@@ -156,20 +138,20 @@ func (i *Installer) result() (*Result, error) {
 	return &Result{IsFirst: i.isFirst(), Written: i.written, Kubeconfig: kubeconfig, Files: i.files, Changes: i.changes, Karmada: i.karmada}, nil
 }
 
-// ExternalURL returns the URL of the API server for clients outside the host.
+// ExternalURL returns the API server's URL for clients outside the host cluster.
 func (i *Installer) ExternalURL() string { return i.settings.externalURL }
 
-// apply writes objects of the host that differ.
+// apply applies objects to the host cluster and counts the written ones.
 func (i *Installer) apply(ctx context.Context, objects ...client.Object) error {
 	written, err := i.applier.Apply(ctx, objects...)
 	i.written += written
 	return err
 }
 
-// awaitReady waits for the Pods of workloads.
+// awaitReady waits until the workloads' Pods are ready.
 func (i *Installer) awaitReady(ctx context.Context, workloads ...client.Object) error {
 	for _, workload := range workloads {
-		if err := install.AwaitReady(ctx, i.host, workload, i.ReadyTimeout); err != nil {
+		if err := AwaitReady(ctx, i.host, workload, i.ReadyTimeout); err != nil {
 			return fmt.Errorf("%w: correct the cause and run the command again, which continues", err)
 		}
 	}

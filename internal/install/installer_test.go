@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/certificates"
 	"karmada.io/karmada/internal/install/rendering"
 )
@@ -55,7 +55,7 @@ func newTestInstaller(t *testing.T, values rendering.Values, forbidden []string,
 		Options: Options{Installation: installation, Progressf: reportf, Step: func(_ string, run func() error) error { return run() }},
 		host:    host, now: func() time.Time { return testTime }, settings: settings,
 	}
-	i.applier = install.Applier{API: host, Installer: Name, Cluster: hostName, Progressf: reportf}
+	i.applier = Applier{API: host, Installer: InstallationManager, Cluster: HostName, Progressf: reportf}
 	return i, reported
 }
 
@@ -79,7 +79,7 @@ func TestPreflight(t *testing.T) {
 		return installed
 	}
 	stored := func(version string) client.Object {
-		return install.NewSecret(namespace, "karmada-installation", map[string][]byte{versionKey: []byte(version), releaseKey: []byte("karmada")})
+		return NewSecret(namespace, "karmada-installation", map[string][]byte{versionKey: []byte(version), releaseKey: []byte("karmada")})
 	}
 	tests := map[string]struct {
 		values    rendering.Values
@@ -93,7 +93,7 @@ func TestPreflight(t *testing.T) {
 		"a control plane of Helm":                      {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{"app.kubernetes.io/managed-by": "Helm"})}}, want: "another tool installed it (labels: app.kubernetes.io/managed-by=Helm)"},
 		"a control plane of another release":           {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingApp})}}, want: "nothing is changed"},
 		"an API server of the operator":                {existing: []client.Object{&appsv1.StatefulSet{ObjectMeta: meta("karmada-apiserver", nil)}}, want: "none of a known tool"},
-		"an installation that was interrupted":         {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.InstalledByLabel: Name})}}},
+		"an installation that was interrupted":         {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.InstalledByLabel: InstallationManager})}}},
 		"rights that are missing":                      {forbidden: []string{"secrets", "roles"}, want: "you lack permissions in namespace karmada-system of the host cluster: get secrets, create secrets, patch secrets, get roles.rbac.authorization.k8s.io"},
 		"a node port that another Service has":         {values: withPort, existing: []client.Object{other}, want: "node port 32443 of the host cluster is used by Service web/shop: choose another port with --port"},
 		"the node port of an earlier run":              {values: withPort, existing: []client.Object{&corev1.Service{ObjectMeta: meta("karmada-apiserver", nil), Spec: other.Spec}}},
@@ -357,11 +357,8 @@ func TestRenderedSecretsHaveNoData(t *testing.T) {
 	}
 	secrets := 0
 	for _, object := range objects {
-		content, err := Unstructured(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if content.GetKind() != "Secret" {
+		content, ok := object.(*unstructured.Unstructured)
+		if !ok || content.GetKind() != "Secret" {
 			continue
 		}
 		secrets++

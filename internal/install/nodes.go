@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"cmp"
@@ -14,16 +14,16 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// maxAddresses limits the addresses of nodes in certificates, if no node is a control-plane node.
+// maxAddresses limits the node addresses in certificates if there is no control-plane node.
 const maxAddresses = 3
 
-// Host is a host cluster before an installation.
+// Host is a host cluster with its nodes.
 type Host struct {
 	api   client.Client
 	nodes []corev1.Node
 }
 
-// ReadHost reads the nodes of a host cluster.
+// ReadHost lists the host cluster's nodes.
 func ReadHost(ctx context.Context, config *rest.Config) (*Host, error) {
 	api, err := newHostClient(config)
 	if err != nil {
@@ -31,30 +31,30 @@ func ReadHost(ctx context.Context, config *rest.Config) (*Host, error) {
 	}
 	list := &corev1.NodeList{}
 	if err := api.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("listing the nodes of %s: %w: use an administrator of this cluster", hostName, err)
+		return nil, fmt.Errorf("listing the nodes of %s: %w: use an administrator of this cluster", HostName, err)
 	}
 	if len(list.Items) == 0 {
-		return nil, fmt.Errorf("%s has no nodes: choose a cluster that runs Pods with --kubeconfig and --context", hostName)
+		return nil, fmt.Errorf("%s has no nodes: choose a cluster that runs Pods with --kubeconfig and --context", HostName)
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return &Host{api: api, nodes: list.Items}, nil
 }
 
-// Addresses returns the addresses of the nodes at which clients outside the host reach node ports:
-// those of the control-plane nodes, or else of the first nodes.
+// Addresses returns the node addresses at which clients outside the host cluster reach node ports. It
+// prefers the addresses of control-plane nodes.
 func (h *Host) Addresses() ([]string, error) {
 	for _, label := range []string{clusterv1alpha1.ProgramNodeLabel, "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"} {
-		if addresses := internalAddresses(h.withLabel(label)); len(addresses) > 0 {
+		if addresses := internalAddresses(h.nodesWithLabel(label)); len(addresses) > 0 {
 			return addresses, nil
 		}
 	}
 	if addresses := internalAddresses(h.nodes[:min(len(h.nodes), maxAddresses)]); len(addresses) > 0 {
 		return addresses, nil
 	}
-	return nil, fmt.Errorf("the nodes of %s have no internal IP address: set the address of the API server with --karmada-apiserver-advertise-address", hostName)
+	return nil, fmt.Errorf("the nodes of %s have no internal IP address: set the address of the API server with --karmada-apiserver-advertise-address", HostName)
 }
 
-func (h *Host) withLabel(label string) []corev1.Node {
+func (h *Host) nodesWithLabel(label string) []corev1.Node {
 	var nodes []corev1.Node
 	for i := range h.nodes {
 		if _, ok := h.nodes[i].Labels[label]; ok {
@@ -77,13 +77,13 @@ func internalAddresses(nodes []corev1.Node) []string {
 	return addresses
 }
 
-// EtcdNode returns the name of the node whose disk has the data of etcd: the node with the label
-// EtcdNodeLabel, or else the first suitable node. isLabeled reports whether the node has the label.
+// EtcdNode returns the node that stores etcd's data: the node with the label EtcdNodeLabel, or else the
+// first suitable node. isLabeled reports whether the node already has the label.
 func (h *Host) EtcdNode() (name string, isLabeled bool, err error) {
-	if nodes := h.withLabel(clusterv1alpha1.EtcdNodeLabel); len(nodes) > 0 {
+	if nodes := h.nodesWithLabel(clusterv1alpha1.EtcdNodeLabel); len(nodes) > 0 {
 		return nodes[0].Name, true, nil
 	}
-	candidates := h.withLabel(clusterv1alpha1.ProgramNodeLabel)
+	candidates := h.nodesWithLabel(clusterv1alpha1.ProgramNodeLabel)
 	if len(candidates) == 0 {
 		candidates = slices.DeleteFunc(slices.Clone(h.nodes), func(node corev1.Node) bool { return len(node.Spec.Taints) > 0 })
 	}
@@ -92,10 +92,10 @@ func (h *Host) EtcdNode() (name string, isLabeled bool, err error) {
 			return candidates[i].Name, false, nil
 		}
 	}
-	return "", false, fmt.Errorf("%s has no healthy node without taints for the data of etcd: choose a node with --etcd-node-selector-labels, or another --etcd-storage-mode", hostName)
+	return "", false, fmt.Errorf("%s has no healthy node without taints for the data of etcd: choose a node with --etcd-node-selector-labels, or another --etcd-storage-mode", HostName)
 }
 
-// isHealthy reports whether a node is ready and lacks no resource.
+// isHealthy reports whether a node is ready and under no resource pressure.
 func isHealthy(node *corev1.Node) bool {
 	isReady := false
 	for _, condition := range node.Status.Conditions {
@@ -111,12 +111,12 @@ func isHealthy(node *corev1.Node) bool {
 	return isReady
 }
 
-// etcdLabelUser returns the namespace of another installation whose etcd selects its node by the label
-// EtcdNodeLabel, or an empty string.
-func (h *Host) etcdLabelUser(ctx context.Context, except string) (namespace string, err error) {
+// otherEtcdNamespace returns the namespace of another installation whose etcd selects its node by
+// EtcdNodeLabel. It returns an empty string if there is none.
+func (h *Host) otherEtcdNamespace(ctx context.Context, except string) (namespace string, err error) {
 	list := &appsv1.StatefulSetList{}
 	if err := h.api.List(ctx, list); err != nil {
-		return "", fmt.Errorf("listing the StatefulSets of %s: %w", hostName, err)
+		return "", fmt.Errorf("listing the StatefulSets of %s: %w", HostName, err)
 	}
 	for i := range list.Items {
 		if _, ok := list.Items[i].Spec.Template.Spec.NodeSelector[clusterv1alpha1.EtcdNodeLabel]; ok && list.Items[i].Namespace != except {
@@ -126,13 +126,13 @@ func (h *Host) etcdLabelUser(ctx context.Context, except string) (namespace stri
 	return "", nil
 }
 
-// patchLabel sets the label EtcdNodeLabel of a node to a value in JSON.
+// patchLabel sets a node's EtcdNodeLabel to a JSON value; null removes the label.
 func (h *Host) patchLabel(ctx context.Context, name, value string) error {
 	node := &corev1.Node{}
 	node.Name = name
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, clusterv1alpha1.EtcdNodeLabel, value)
 	if err := h.api.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		return fmt.Errorf("changing the label %s of node %s of %s: %w", clusterv1alpha1.EtcdNodeLabel, name, hostName, err)
+		return fmt.Errorf("changing the label %s of node %s of %s: %w", clusterv1alpha1.EtcdNodeLabel, name, HostName, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"crypto/sha256"
@@ -10,14 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install"
 )
 
-// hostObjects are the objects of the host cluster in the groups in which they are applied.
+// hostObjects groups the host cluster's objects by the step that applies them.
 type hostObjects struct {
-	// passive are the objects without Pods. The other objects need them.
+	// passive are the objects without Pods, on which the others depend.
 	passive []client.Object
-	// servers are etcd and the API server, which the components need.
+	// servers are etcd and the API server, on which the components depend.
 	servers []client.Object
 	// components are the other workloads.
 	components []client.Object
@@ -27,7 +26,7 @@ func (h hostObjects) all() []client.Object {
 	return slices.Concat(h.passive, h.servers, h.components)
 }
 
-// renderHost renders and groups the objects of the host.
+// renderHost renders and groups the host cluster's objects.
 func (i *Installer) renderHost() error {
 	installation := i.Installation
 	if i.settings.isManaged {
@@ -47,10 +46,10 @@ func (i *Installer) renderHost() error {
 	for _, object := range objects {
 		labelSecret(object)
 		switch {
-		case !install.IsWorkload(object):
+		case !IsWorkload(object):
 			i.objects.passive = append(i.objects.passive, object)
 		case object.GetName() == etcd:
-			// First, because the API server is ready only with etcd.
+			// etcd comes first, because the API server is not ready without it.
 			i.objects.servers = append([]client.Object{object}, i.objects.servers...)
 		case object.GetName() == i.settings.apiServer:
 			i.objects.servers = append(i.objects.servers, object)
@@ -61,7 +60,7 @@ func (i *Installer) renderHost() error {
 	return nil
 }
 
-// labelSecret sets the value of BootstrappingLabel that Secrets have.
+// labelSecret replaces the value of a Secret's BootstrappingLabel, which differs from that of other objects.
 func labelSecret(object *unstructured.Unstructured) {
 	labels := object.GetLabels()
 	if object.GetKind() != "Secret" || labels[clusterv1alpha1.BootstrappingLabel] == "" {
@@ -71,14 +70,14 @@ func labelSecret(object *unstructured.Unstructured) {
 	object.SetLabels(labels)
 }
 
-// etcd is the name of the StatefulSet of etcd.
+// etcd is the name of etcd's StatefulSet.
 const etcd = "etcd"
 
-// configHashBytes is the length of a hash that distinguishes two versions of the files of a Pod.
+// configHashBytes is the length of the hash of a Pod's files.
 const configHashBytes = 8
 
-// addConfigHashes sets an annotation in the template of each workload with a hash of the rendered
-// files that its Pods mount. So the Pods are replaced when a certificate or a kubeconfig changes.
+// addConfigHashes annotates each workload's Pod template with a hash of the rendered Secrets that its Pods
+// mount, so that the Pods are replaced when a certificate or a kubeconfig changes.
 func addConfigHashes(objects []*unstructured.Unstructured) error {
 	secrets := map[string]map[string]string{}
 	for _, object := range objects {
@@ -92,25 +91,25 @@ func addConfigHashes(objects []*unstructured.Unstructured) error {
 		secrets[object.GetName()] = data
 	}
 	for _, object := range objects {
-		if !install.IsWorkload(object) {
+		if !IsWorkload(object) {
 			continue
 		}
 		hash, found, err := hashMountedFiles(object, secrets)
 		if err != nil {
-			return fmt.Errorf("reading the volumes of rendered %s: %w", install.Describe(object), err)
+			return fmt.Errorf("reading the volumes of rendered %s: %w", Describe(object), err)
 		}
 		if !found {
 			continue
 		}
 		if err := unstructured.SetNestedField(object.Object, hash, "spec", "template", "metadata", "annotations", clusterv1alpha1.ConfigHashAnnotation); err != nil {
-			return fmt.Errorf("annotating rendered %s: %w", install.Describe(object), err)
+			return fmt.Errorf("annotating rendered %s: %w", Describe(object), err)
 		}
 	}
 	return nil
 }
 
-// hashMountedFiles returns a hash of the keys of Secrets that a workload mounts. found is false if
-// it mounts none of the given Secrets.
+// hashMountedFiles returns a hash of the Secret keys that a workload mounts. found is false if it mounts
+// none of the given Secrets.
 func hashMountedFiles(workload *unstructured.Unstructured, secrets map[string]map[string]string) (hash string, found bool, err error) {
 	volumes, _, err := unstructured.NestedSlice(workload.Object, "spec", "template", "spec", "volumes")
 	if err != nil {

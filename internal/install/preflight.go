@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// preflight checks everything that can be checked before the first write.
+// preflight runs all checks that need no write.
 func (i *Installer) preflight(ctx context.Context) (err error) {
 	if i.stored, err = readStored(ctx, i.host, i.Namespace, i.Release); err != nil {
 		return err
 	}
-	checks := []func(context.Context) error{i.checkValues, i.checkPermissions, i.checkExisting, i.checkNodePort, i.checkStorageClass, i.checkEtcdMembers}
+	checks := []func(context.Context) error{i.validateValues, i.verifyPermissions, i.verifyExisting, i.verifyNodePort, i.verifyStorageClass, i.verifyEtcdMembers}
 	var errs []error
 	for _, check := range checks {
 		errs = append(errs, check(ctx))
@@ -30,17 +30,17 @@ func (i *Installer) preflight(ctx context.Context) (err error) {
 	return errors.Join(errs...)
 }
 
-// VersionError means that the installation in the host has another version.
+// VersionError means that the host cluster contains an installation of another version.
 type VersionError struct{ Namespace, Installed, Wanted string }
 
 // Error implements error.
 func (v *VersionError) Error() string {
-	return fmt.Sprintf("the installation in namespace %s of %s has version %s, and this program has version %s: use the program of version %s, because this version cannot upgrade an installation yet", v.Namespace, hostName, v.Installed, v.Wanted, v.Installed)
+	return fmt.Sprintf("the installation in namespace %s of %s has version %s, and this program has version %s: use the program of version %s, because this version cannot upgrade an installation yet", v.Namespace, HostName, v.Installed, v.Wanted, v.Installed)
 }
 
-// checkExisting returns an error if the namespace has a control plane of another version or of
-// another tool.
-func (i *Installer) checkExisting(ctx context.Context) error {
+// verifyExisting returns an error if the namespace contains a control plane of another version or of another
+// tool.
+func (i *Installer) verifyExisting(ctx context.Context) error {
 	if i.stored != nil {
 		if i.stored.Version != i.Version {
 			return &VersionError{Namespace: i.Namespace, Installed: i.stored.Version, Wanted: i.Version}
@@ -53,10 +53,10 @@ func (i *Installer) checkExisting(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading %s/%s of %s: %w", i.Namespace, i.settings.apiServer, hostName, err)
+			return fmt.Errorf("reading %s/%s of %s: %w", i.Namespace, i.settings.apiServer, HostName, err)
 		}
-		if object.GetLabels()[clusterv1alpha1.InstalledByLabel] != Name {
-			return fmt.Errorf("%s/%s in %s exists, and another tool installed it (labels: %s): use that tool, or choose another namespace with --namespace; nothing is changed", i.Namespace, i.settings.apiServer, hostName, formatLabels(object.GetLabels()))
+		if object.GetLabels()[clusterv1alpha1.InstalledByLabel] != InstallationManager {
+			return fmt.Errorf("%s/%s in %s exists, and another tool installed it (labels: %s): use that tool, or choose another namespace with --namespace; nothing is changed", i.Namespace, i.settings.apiServer, HostName, formatLabels(object.GetLabels()))
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func formatLabels(labels map[string]string) string {
 	return strings.Join(pairs, ", ")
 }
 
-// managedResources are the resources of an installation in its namespace.
+// managedResources are the resources that an installation writes in its namespace.
 var managedResources = []authorizationv1.ResourceAttributes{
 	{Group: "apps", Resource: "deployments"},
 	{Group: "apps", Resource: "statefulsets"},
@@ -88,15 +88,15 @@ var managedResources = []authorizationv1.ResourceAttributes{
 	{Group: "policy", Resource: "poddisruptionbudgets"},
 }
 
-// checkPermissions returns an error that names the permissions that the user lacks in the host.
-func (i *Installer) checkPermissions(ctx context.Context) error {
+// verifyPermissions returns an error that lists the permissions that the user lacks in the host cluster.
+func (i *Installer) verifyPermissions(ctx context.Context) error {
 	var missing []string
 	for _, resource := range managedResources {
 		for _, verb := range []string{"get", "create", "patch"} {
 			resource.Verb, resource.Namespace = verb, i.Namespace
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &resource}}
 			if err := i.host.Create(ctx, review); err != nil {
-				return fmt.Errorf("checking your permissions in %s: %w", hostName, err)
+				return fmt.Errorf("checking your permissions in %s: %w", HostName, err)
 			}
 			if !review.Status.Allowed {
 				missing = append(missing, strings.TrimSuffix(verb+" "+resource.Resource+"."+resource.Group, "."))
@@ -104,13 +104,13 @@ func (i *Installer) checkPermissions(ctx context.Context) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("you lack permissions in namespace %s of %s: %s: ask an administrator of the cluster for the role cluster-admin, or for these permissions", i.Namespace, hostName, strings.Join(missing, ", "))
+		return fmt.Errorf("you lack permissions in namespace %s of %s: %s: ask an administrator of the cluster for the role cluster-admin, or for these permissions", i.Namespace, HostName, strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// checkNodePort returns an error if another Service of the host has the node port of the API server.
-func (i *Installer) checkNodePort(ctx context.Context) error {
+// verifyNodePort returns an error if another Service uses the API server's node port.
+func (i *Installer) verifyNodePort(ctx context.Context) error {
 	nodePort := i.settings.APIServer.NodePort
 	if nodePort == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (i *Installer) checkNodePort(ctx context.Context) error {
 		return nil // the API server rejects a port that is taken
 	}
 	if err != nil {
-		return fmt.Errorf("listing the Services of %s: %w", hostName, err)
+		return fmt.Errorf("listing the Services of %s: %w", HostName, err)
 	}
 	for _, service := range services.Items {
 		if service.Namespace == i.Namespace && service.Name == i.settings.apiServer {
@@ -129,18 +129,18 @@ func (i *Installer) checkNodePort(ctx context.Context) error {
 		}
 		for _, port := range service.Spec.Ports {
 			if port.NodePort == nodePort {
-				return fmt.Errorf("node port %d of %s is used by Service %s/%s: choose another port with --port", nodePort, hostName, service.Namespace, service.Name)
+				return fmt.Errorf("node port %d of %s is used by Service %s/%s: choose another port with --port", nodePort, HostName, service.Namespace, service.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// defaultClassAnnotation is the annotation of the StorageClass for claims without a class.
+// defaultClassAnnotation marks the StorageClass for claims without a class.
 const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
 
-// checkStorageClass returns an error if the StorageClass for the data of etcd does not exist.
-func (i *Installer) checkStorageClass(ctx context.Context) error {
+// verifyStorageClass returns an error if the StorageClass for etcd's data does not exist.
+func (i *Installer) verifyStorageClass(ctx context.Context) error {
 	etcdSettings := i.settings.Etcd.Internal
 	if i.settings.spec.EtcdReplicas == 0 || etcdSettings.StorageType != "pvc" {
 		return nil
@@ -148,7 +148,7 @@ func (i *Installer) checkStorageClass(ctx context.Context) error {
 	wanted := etcdSettings.PVC.StorageClass
 	classes := &storagev1.StorageClassList{}
 	if err := i.host.List(ctx, classes); err != nil {
-		return fmt.Errorf("listing the StorageClasses of %s: %w", hostName, err)
+		return fmt.Errorf("listing the StorageClasses of %s: %w", HostName, err)
 	}
 	var names []string
 	for at := range classes.Items {
@@ -163,19 +163,19 @@ func (i *Installer) checkStorageClass(ctx context.Context) error {
 		names = []string{"none"}
 	}
 	if wanted == "" {
-		return fmt.Errorf("%s has no default StorageClass for the data of etcd: choose one with --storage-classes-name (existing: %s)", hostName, strings.Join(names, ", "))
+		return fmt.Errorf("%s has no default StorageClass for the data of etcd: choose one with --storage-classes-name (existing: %s)", HostName, strings.Join(names, ", "))
 	}
-	return fmt.Errorf("StorageClass %s does not exist in %s: choose another with --storage-classes-name (existing: %s)", wanted, hostName, strings.Join(names, ", "))
+	return fmt.Errorf("StorageClass %s does not exist in %s: choose another with --storage-classes-name (existing: %s)", wanted, HostName, strings.Join(names, ", "))
 }
 
-// checkValues returns an error if the chart rejects the values.
-func (i *Installer) checkValues(context.Context) error {
+// validateValues returns an error if the chart rejects the values.
+func (i *Installer) validateValues(context.Context) error {
 	_, err := i.Installation.Host()
 	return err
 }
 
-// checkEtcdMembers returns an error if the number of members of the installed etcd would change.
-func (i *Installer) checkEtcdMembers(ctx context.Context) error {
+// verifyEtcdMembers returns an error if the installed etcd would get another number of members.
+func (i *Installer) verifyEtcdMembers(ctx context.Context) error {
 	if i.settings.spec.EtcdReplicas == 0 {
 		return nil // an external etcd
 	}
@@ -185,18 +185,18 @@ func (i *Installer) checkEtcdMembers(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading StatefulSet %s/%s of %s: %w", i.Namespace, etcd, hostName, err)
+		return fmt.Errorf("reading StatefulSet %s/%s of %s: %w", i.Namespace, etcd, HostName, err)
 	}
 	members, wanted := etcdMembers(installed.Spec.Template.Spec), i.settings.spec.EtcdReplicas
 	if members == 0 || members == wanted {
 		return nil
 	}
 	return fmt.Errorf("the installed etcd in namespace %s of %s has %d members, not %d: new members could form an empty cluster beside the one with your data; keep --etcd-replicas=%d, or restore a backup into a new installation with --etcd-replicas=%d, as docs/high-availability.md describes; nothing is changed",
-		i.Namespace, hostName, members, wanted, members, wanted)
+		i.Namespace, HostName, members, wanted, members, wanted)
 }
 
-// etcdMembers returns the number of members with which a Pod of etcd was created, or 0 if it is
-// unknown. The number of replicas can differ, because a restore scales etcd to 0.
+// etcdMembers returns the number of members with which a Pod of etcd was created, or 0 if it is unknown. It
+// does not read the number of replicas, because a restore scales etcd to 0.
 func etcdMembers(pod corev1.PodSpec) int {
 	for _, container := range pod.Containers {
 		for _, argument := range slices.Concat(container.Command, container.Args) {

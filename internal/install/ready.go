@@ -20,13 +20,13 @@ import (
 
 const (
 	readyPollInterval = 500 * time.Millisecond
-	// describeTimeout limits the time for reading why Pods are not ready.
+	// describeTimeout limits the requests that explain why Pods are not ready.
 	describeTimeout = 10 * time.Second
 )
 
-// NotReadyError means that Pods of a workload are not ready in time.
+// NotReadyError means that a workload's Pods did not become ready in time.
 type NotReadyError struct {
-	// Workload is the kind, namespace and name of the workload.
+	// Workload is the workload's kind, namespace and name.
 	Workload string
 	Timeout  time.Duration
 	Reason   string
@@ -37,23 +37,23 @@ func (n *NotReadyError) Error() string {
 	return fmt.Sprintf("%s is not ready after %s: %s", n.Workload, n.Timeout, n.Reason)
 }
 
-// IsWorkload reports whether an object has Pods that AwaitReady can wait for.
+// IsWorkload reports whether AwaitReady can wait for the object's Pods.
 func IsWorkload(object client.Object) bool {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	return kind == "Deployment" || kind == "StatefulSet"
 }
 
-// IsReady reports whether all replicas of a Deployment or StatefulSet are available and have its current
-// template.
+// IsReady reports whether all replicas of a Deployment or StatefulSet run the current template and are
+// available.
 func IsReady(workload *unstructured.Unstructured) bool {
 	result, err := status.Compute(workload)
 	return err == nil && result.Status == status.CurrentStatus
 }
 
-// AwaitReady waits until a Deployment or StatefulSet is ready. After the timeout, it returns a
-// NotReadyError that names each Pod which is not ready. A timeout of 0 means no time limit. It returns a
-// MissingImageError as soon as a new Pod cannot get its image, and a CrashError as soon as a container
-// crashed twice with the same error.
+// AwaitReady waits until a Deployment or StatefulSet is ready. A timeout of 0 means no time limit. After the
+// timeout, it returns a NotReadyError that names each Pod that is not ready. It returns a MissingImageError
+// as soon as a new Pod cannot pull its image, and a CrashError as soon as a container has crashed twice with
+// the same error.
 func AwaitReady(ctx context.Context, host client.Client, workload client.Object, timeout time.Duration) error {
 	kind, err := host.GroupVersionKindFor(workload)
 	if err != nil {
@@ -80,7 +80,7 @@ func AwaitReady(ctx context.Context, host client.Client, workload client.Object,
 		if err != nil {
 			return false, nil //nolint:nilerr // the wait continues
 		}
-		return false, cmp.Or(checkImages(name, pods, began), crashes.findRepeated(name, pods))
+		return false, cmp.Or(findMissingImage(name, pods, began), crashes.findRepeated(name, pods))
 	})
 	switch {
 	case !wait.Interrupted(err):
@@ -101,7 +101,7 @@ func listWorkloadPods(ctx context.Context, host client.Client, workload *unstruc
 	return ListPods(ctx, host, workload.GetNamespace(), labels)
 }
 
-// MissingImageError means that the nodes cannot get the image of a workload.
+// MissingImageError means that the nodes cannot pull a workload's image.
 type MissingImageError struct{ Workload, Cause string }
 
 // Error implements error.
@@ -109,12 +109,12 @@ func (m *MissingImageError) Error() string {
 	return fmt.Sprintf("%s: %s: build the image and mirror it to a registry that the nodes reach, or load it into the nodes, as docs/image.md describes, and name the registry with --private-image-registry", m.Workload, m.Cause)
 }
 
-// checkImages returns a MissingImageError if a Pod of the workload that is younger than began cannot
-// get its image. An older Pod may be one of an earlier run, after which the image was mirrored.
-func checkImages(workload string, pods []corev1.Pod, began time.Time) error {
+// findMissingImage returns a MissingImageError if a Pod created after the given time cannot pull its image.
+// It ignores older Pods, because the image may have been mirrored since their last attempt.
+func findMissingImage(workload string, pods []corev1.Pod, began time.Time) error {
 	for i := range pods {
 		failure, failed := podfailure.MostCommon(pods[i : i+1])
-		// Times of creation have no fractions of a second.
+		// Creation timestamps have no fractions of a second.
 		if failed && failure.Reason == podfailure.ImagePullBackOff && !pods[i].CreationTimestamp.Time.Before(began.Truncate(time.Second)) {
 			return &MissingImageError{Workload: workload, Cause: failure.Message}
 		}
@@ -122,7 +122,7 @@ func checkImages(workload string, pods []corev1.Pod, began time.Time) error {
 	return nil
 }
 
-// describePods returns the reasons why Pods of a workload are not ready.
+// describePods explains why a workload's Pods are not ready.
 func describePods(ctx context.Context, host client.Client, workload *unstructured.Unstructured) string {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
@@ -133,8 +133,8 @@ func describePods(ctx context.Context, host client.Client, workload *unstructure
 	return notReadyReason(workload, pods, lastWarnings(ctx, host, workload.GetNamespace()))
 }
 
-// lastWarnings returns the message of the latest warning event of each object in a namespace, by the
-// name of the object. It is empty if events cannot be read, because they only add details.
+// lastWarnings returns the message of each object's latest warning event in the namespace, by object name.
+// It returns nil if events cannot be listed, because they only add details.
 func lastWarnings(ctx context.Context, host client.Client, namespace string) map[string]string {
 	events := &corev1.EventList{}
 	if err := host.List(ctx, events, client.InNamespace(namespace)); err != nil {
@@ -155,8 +155,7 @@ func lastWarnings(ctx context.Context, host client.Client, namespace string) map
 	return messages
 }
 
-// notReadyReason returns the reasons why the Pods of a workload are not ready. warnings are messages
-// of events by the name of the object.
+// notReadyReason explains why a workload's Pods are not ready. warnings are event messages by object name.
 func notReadyReason(workload *unstructured.Unstructured, pods []corev1.Pod, warnings map[string]string) string {
 	var reasons []string
 	for i := range pods {
@@ -195,7 +194,7 @@ func notReadyReason(workload *unstructured.Unstructured, pods []corev1.Pod, warn
 	}
 }
 
-// ListPods returns the Pods with labels.
+// ListPods returns the Pods with the given labels.
 func ListPods(ctx context.Context, host client.Client, namespace string, labels map[string]string) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := host.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels(labels)); err != nil {

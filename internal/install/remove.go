@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"context"
@@ -17,15 +17,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// removedKind is a kind of the objects of a control plane in its host.
+// removedKind is a kind of object that a control plane has in its host cluster.
 type removedKind struct {
 	group, version, kind string
-	// format formats the message about a deletion. Empty means the kind and the name.
+	// format is the message about a deletion. If it is empty, the message contains the kind and the name.
 	format string
 }
 
-// removedKinds are the kinds in the order of their deletion: Pods end before the Secrets that they
-// mount.
+// removedKinds are the kinds in deletion order. Workloads come first, so that Pods end before the Secrets
+// that they mount are deleted.
 var removedKinds = []removedKind{
 	{"batch", "v1", "CronJob", ""},
 	{"apps", "v1", "Deployment", "delete deployment %q"},
@@ -39,27 +39,27 @@ var removedKinds = []removedKind{
 	{"", "v1", "Secret", "delete Secrets %q"},
 }
 
-// podsEndTimeout limits how long the removal waits for the end of Pods.
-const podsEndTimeout = time.Minute
+// podsDeletedTimeout limits the wait for the deletion of Pods.
+const podsDeletedTimeout = time.Minute
 
-// Removal removes a control plane from a host cluster.
+// Removal removes a control plane from its host cluster.
 type Removal struct {
 	*Host
 	Namespace string
-	// DryRun means that the removal only reports.
+	// DryRun makes the removal report without deleting.
 	DryRun bool
-	// PurgeNamespace means that the namespace is deleted too.
+	// PurgeNamespace makes the removal delete the namespace too.
 	PurgeNamespace bool
 	// Printf prints a line.
 	Printf func(format string, args ...any)
 }
 
-// Run deletes everything in the namespace that has the label BootstrappingLabel, and removes the
-// label of nodes. The data of etcd stays. A second run continues after an error.
+// Run deletes all objects in the namespace that have BootstrappingLabel, and removes the node label. It
+// keeps etcd's data. A run after a failed run continues.
 func (r Removal) Run(ctx context.Context) error {
 	for _, kind := range removedKinds {
 		if kind.kind == "PodDisruptionBudget" {
-			if err := r.awaitEnd(ctx); err != nil {
+			if err := r.awaitPodsDeleted(ctx); err != nil {
 				return err
 			}
 		}
@@ -70,10 +70,10 @@ func (r Removal) Run(ctx context.Context) error {
 	if r.PurgeNamespace {
 		r.Printf("delete Namespace %q", r.Namespace)
 		if err := r.delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}); err != nil {
-			return fmt.Errorf("deleting namespace %s of %s: %w", r.Namespace, hostName, err)
+			return fmt.Errorf("deleting namespace %s of %s: %w", r.Namespace, HostName, err)
 		}
 		if !r.DryRun {
-			if err := awaitNamespaceEnd(ctx, r.api, r.Namespace); err != nil {
+			if err := awaitNamespaceDeleted(ctx, r.api, r.Namespace); err != nil {
 				return err
 			}
 		}
@@ -81,15 +81,14 @@ func (r Removal) Run(ctx context.Context) error {
 	return r.unlabelNodes(ctx)
 }
 
-// unlabelNodes removes the label of the nodes of etcd, unless another installation in the host uses
-// the label.
+// unlabelNodes removes EtcdNodeLabel from nodes unless another installation in the host cluster uses it.
 func (r Removal) unlabelNodes(ctx context.Context) error {
-	nodes := r.withLabel(clusterv1alpha1.EtcdNodeLabel)
+	nodes := r.nodesWithLabel(clusterv1alpha1.EtcdNodeLabel)
 	if len(nodes) == 0 {
 		r.Printf("no node has the label %q", clusterv1alpha1.EtcdNodeLabel)
 		return nil
 	}
-	user, err := r.etcdLabelUser(ctx, r.Namespace)
+	user, err := r.otherEtcdNamespace(ctx, r.Namespace)
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (r Removal) deleteAll(ctx context.Context, kind removedKind) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: kind.group, Version: kind.version, Kind: kind.kind + "List"})
 	if err := r.api.List(ctx, list, client.InNamespace(r.Namespace), client.HasLabels{clusterv1alpha1.BootstrappingLabel}); err != nil {
-		return fmt.Errorf("listing %ss in namespace %s of %s: %w", kind.kind, r.Namespace, hostName, err)
+		return fmt.Errorf("listing %ss in namespace %s of %s: %w", kind.kind, r.Namespace, HostName, err)
 	}
 	format := kind.format
 	if format == "" {
@@ -125,7 +124,7 @@ func (r Removal) deleteAll(ctx context.Context, kind removedKind) error {
 		object := &list.Items[i]
 		r.Printf(format, object.GetName())
 		if err := r.delete(ctx, object); err != nil {
-			return fmt.Errorf("deleting %s %s/%s of %s: %w", kind.kind, r.Namespace, object.GetName(), hostName, err)
+			return fmt.Errorf("deleting %s %s/%s of %s: %w", kind.kind, r.Namespace, object.GetName(), HostName, err)
 		}
 	}
 	return nil
@@ -138,13 +137,13 @@ func (r Removal) delete(ctx context.Context, object client.Object) error {
 	return client.IgnoreNotFound(r.api.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }
 
-// awaitEnd waits until the Pods of the deleted workloads have ended.
-func (r Removal) awaitEnd(ctx context.Context) error {
+// awaitPodsDeleted waits until the Pods of the deleted workloads have ended.
+func (r Removal) awaitPodsDeleted(ctx context.Context) error {
 	if r.DryRun {
 		return nil
 	}
 	var names []string
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, podsEndTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, podsDeletedTimeout, true, func(ctx context.Context) (bool, error) {
 		pods := &corev1.PodList{}
 		err := r.api.List(ctx, pods, client.InNamespace(r.Namespace), client.HasLabels{clusterv1alpha1.BootstrappingLabel})
 		if err != nil {
@@ -158,9 +157,9 @@ func (r Removal) awaitEnd(ctx context.Context) error {
 	})
 	switch {
 	case wait.Interrupted(err) && ctx.Err() == nil:
-		return fmt.Errorf("Pods in namespace %s of %s have not ended after %s: %s: check their nodes, and run the command again, which continues", r.Namespace, hostName, podsEndTimeout, strings.Join(names, ", ")) //nolint:staticcheck // Pods is a kind
+		return fmt.Errorf("Pods in namespace %s of %s have not ended after %s: %s: check their nodes, and run the command again, which continues", r.Namespace, HostName, podsDeletedTimeout, strings.Join(names, ", ")) //nolint:staticcheck // Pods is a kind
 	case err != nil && !apierrors.IsNotFound(err):
-		return fmt.Errorf("waiting for the end of Pods in namespace %s of %s: %w", r.Namespace, hostName, err)
+		return fmt.Errorf("waiting for the end of Pods in namespace %s of %s: %w", r.Namespace, HostName, err)
 	}
 	return nil
 }

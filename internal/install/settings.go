@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"encoding/json"
@@ -12,10 +12,10 @@ import (
 	"karmada.io/karmada/internal/install/rendering"
 )
 
-// apiServerPort is the port of the Service of the API server.
+// apiServerPort is the port of the API server's Service.
 const apiServerPort = 5443
 
-// chartValues are the values of the chart that the steps of an installation need.
+// chartValues are the chart values that the installation's steps read.
 type chartValues struct {
 	ClusterDomain   string   `json:"clusterDomain"`
 	SystemNamespace string   `json:"systemNamespace"`
@@ -44,23 +44,23 @@ type chartValues struct {
 	} `json:"etcd"`
 }
 
-// settings are the values of the chart with what follows from them.
+// settings are the chart values and what follows from them.
 type settings struct {
 	chartValues
 	spec certificates.Spec
 	// isManaged means that the installation issues the certificates.
 	isManaged bool
-	// apiServer is the name of the Service and the Deployment of the API server.
+	// apiServer is the name of the API server's Service and Deployment.
 	apiServer string
-	// internalURL and externalURL are the URLs of the API server for clients in the host, and for
-	// clients outside of it.
+	// internalURL and externalURL are the API server's URLs for clients inside and outside the host cluster,
+	// respectively.
 	internalURL, externalURL string
 }
 
 // hasSearch reports whether the installation contains karmada-search.
 func (s *settings) hasSearch() bool { return slices.Contains(s.Components, search) }
 
-// readSettings reads the values of an installation. The schema of the chart has checked their types.
+// readSettings reads an installation's values, whose types the chart's schema has validated.
 func readSettings(installation rendering.Installation) (settings, error) {
 	effective, err := installation.EffectiveValues()
 	if err != nil {

@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"context"
@@ -16,24 +16,23 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/api/crds"
-	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
-// CRD is the definition of an API in the control plane.
+// CRD is a CRD of the control plane.
 type CRD = crds.CRD
 
 const (
 	pollInterval = 200 * time.Millisecond
-	// reachTimeout limits how long a ready API server may be unreachable.
+	// reachTimeout limits the wait for a connection to an API server that is ready.
 	reachTimeout = 30 * time.Second
-	// availableTimeout limits how long an aggregated API may be unavailable.
+	// availableTimeout limits the wait for each aggregated API.
 	availableTimeout = 2 * time.Minute
-	// aggregatedPort is the port of the Services of aggregated API servers and of the webhook.
+	// aggregatedPort is the Service port of the webhook and of aggregated API servers.
 	aggregatedPort = 443
 )
 
-// startAPIServer applies the passive objects, etcd and the API server, and waits for both.
+// startAPIServer applies the objects without Pods, etcd and the API server, and waits for both servers.
 func (i *Installer) startAPIServer(ctx context.Context) error {
 	if err := i.ensureNamespace(ctx); err != nil {
 		return err
@@ -57,37 +56,37 @@ func (i *Installer) startAPIServer(ctx context.Context) error {
 	return i.connect(ctx)
 }
 
-// ensureNamespace creates the namespace in the host if it does not exist. An existing namespace is
-// not changed. A namespace that is being deleted is created again.
+// ensureNamespace creates the namespace in the host cluster. It keeps an existing namespace unchanged, and
+// waits for the end of a deletion before it creates the namespace again.
 func (i *Installer) ensureNamespace(ctx context.Context) error {
 	existing := &corev1.Namespace{}
 	err := i.host.Get(ctx, client.ObjectKey{Name: i.Namespace}, existing)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading namespace %s of %s: %w", i.Namespace, hostName, err)
+		return fmt.Errorf("reading namespace %s of %s: %w", i.Namespace, HostName, err)
 	}
 	if err == nil && existing.DeletionTimestamp == nil {
 		return nil
 	}
 	if err == nil && !i.applier.DryRun {
-		i.Progressf("Namespace %s is being deleted in %s, which takes up to %s", i.Namespace, hostName, namespaceEndTimeout)
-		if err := awaitNamespaceEnd(ctx, i.host, i.Namespace); err != nil {
+		i.Progressf("Namespace %s is being deleted in %s, which takes up to %s", i.Namespace, HostName, namespaceDeletedTimeout)
+		if err := awaitNamespaceDeleted(ctx, i.host, i.Namespace); err != nil {
 			return err
 		}
 	}
-	return i.apply(ctx, install.NewNamespace(i.Namespace))
+	return i.apply(ctx, NewNamespace(i.Namespace))
 }
 
-// namespaceEndTimeout limits how long the deletion of a namespace may take.
-const namespaceEndTimeout = 2 * time.Minute
+// namespaceDeletedTimeout limits the wait for a namespace's deletion.
+const namespaceDeletedTimeout = 2 * time.Minute
 
-// awaitNamespaceEnd waits until a namespace that is being deleted does not exist.
-func awaitNamespaceEnd(ctx context.Context, host client.Client, name string) error {
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, namespaceEndTimeout, true, func(ctx context.Context) (bool, error) {
+// awaitNamespaceDeleted waits until a namespace that is being deleted does not exist.
+func awaitNamespaceDeleted(ctx context.Context, host client.Client, name string) error {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, namespaceDeletedTimeout, true, func(ctx context.Context) (bool, error) {
 		err := host.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 		return apierrors.IsNotFound(err), nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the deletion of namespace %s in %s: %w: see the conditions of the namespace for what remains in it", name, hostName, err)
+		return fmt.Errorf("waiting for the deletion of namespace %s in %s: %w: see the conditions of the namespace for what remains in it", name, HostName, err)
 	}
 	return nil
 }
@@ -101,12 +100,12 @@ func (i *Installer) labelEtcdNode(ctx context.Context) error {
 	return (&Host{api: i.host}).patchLabel(ctx, i.EtcdNode, `""`)
 }
 
-// connect waits until this program reaches the API server of the control plane.
+// connect waits until this program can reach the control plane's API server.
 func (i *Installer) connect(ctx context.Context) error {
 	config := i.karmadaConfig()
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return fmt.Errorf("creating a client of %s: %w", karmadaName, err)
+		return fmt.Errorf("creating a client of %s: %w", KarmadaName, err)
 	}
 	var lastErr error
 	err = wait.PollUntilContextTimeout(ctx, pollInterval, reachTimeout, true, func(ctx context.Context) (bool, error) {
@@ -114,14 +113,15 @@ func (i *Installer) connect(ctx context.Context) error {
 		return lastErr == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("reaching %s at %s: %w: check that this machine reaches the address, or set another one with --karmada-apiserver-advertise-address", karmadaName, config.Host, lastErr)
+		return fmt.Errorf("reaching %s at %s: %w: check that this machine reaches the address, or set another one with --karmada-apiserver-advertise-address", KarmadaName, config.Host, lastErr)
 	}
 	i.karmada = config
 	return nil
 }
 
-// prepareControlPlane applies the namespaces, CRDs and roles of the control plane. The objects that
-// register servers follow when the servers run, because the API server calls them for each request.
+// prepareControlPlane applies the control plane's namespaces, CRDs and roles. It does not register the
+// webhook and the aggregated APIs, because the API server calls a registered server for each matching
+// request, and these servers do not run yet.
 func (i *Installer) prepareControlPlane(ctx context.Context) error {
 	namespaces, others, err := i.controlPlaneObjects(rendering.ControlPlane{})
 	if err != nil {
@@ -132,15 +132,15 @@ func (i *Installer) prepareControlPlane(ctx context.Context) error {
 			return err
 		}
 	}
-	conversion := install.Conversion{URL: i.webhookURL() + crds.ConversionPath, CABundle: i.files["ca.crt"]}
-	written, err := install.ApplyCRDs(ctx, i.karmada, i.CRDs, conversion)
+	conversion := Conversion{URL: i.webhookURL() + crds.ConversionPath, CABundle: i.files["ca.crt"]}
+	written, err := ApplyCRDs(ctx, i.karmada, i.CRDs, conversion)
 	i.written += written
 	return err
 }
 
 func (i *Installer) controlPlaneObjects(c rendering.ControlPlane) (namespaces, others []client.Object, err error) {
 	c.Server, c.CA = i.settings.externalURL, i.files["ca.crt"]
-	return install.ControlPlaneObjects(i.Installation, c)
+	return ControlPlaneObjects(i.Installation, c)
 }
 
 func (i *Installer) serviceHost(component string) string {
@@ -151,7 +151,7 @@ func (i *Installer) webhookURL() string {
 	return fmt.Sprintf("https://%s:%d", i.serviceHost(webhook), aggregatedPort)
 }
 
-// startComponents applies the components and waits for the servers, which the other components need.
+// startComponents applies the components and waits for those that are servers, because the others call them.
 func (i *Installer) startComponents(ctx context.Context) error {
 	if err := i.apply(ctx, i.objects.components...); err != nil {
 		return err
@@ -165,14 +165,14 @@ func (i *Installer) startComponents(ctx context.Context) error {
 	return i.awaitReady(ctx, servers...)
 }
 
-// Components with a server, after the prefix of their names.
+// Names of components without their prefix.
 const (
 	aggregated = "aggregated-apiserver"
 	webhook    = "webhook"
 )
 
-// registerServers applies the webhook configurations and the APIServices, and waits until the
-// aggregated APIs are available.
+// registerServers applies the webhook configurations and APIServices, and waits until the aggregated APIs
+// are available.
 func (i *Installer) registerServers(ctx context.Context) error {
 	_, objects, err := i.controlPlaneObjects(rendering.ControlPlane{
 		Webhook:    i.webhookURL(),
@@ -188,10 +188,10 @@ func (i *Installer) registerServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return install.AwaitAPIServices(ctx, i.karmada, availableTimeout, install.APIServiceNames(append(objects, registered...))...)
+	return AwaitAPIServices(ctx, i.karmada, availableTimeout, APIServiceNames(append(objects, registered...))...)
 }
 
-// awaitComponents waits for all components.
+// awaitComponents waits for all components and records the completed installation.
 func (i *Installer) awaitComponents(ctx context.Context) error {
 	if err := i.awaitReady(ctx, i.objects.components...); err != nil {
 		return err
@@ -199,41 +199,39 @@ func (i *Installer) awaitComponents(ctx context.Context) error {
 	return i.complete(ctx)
 }
 
-// applyKarmada applies objects of the control plane and counts the changes.
+// applyKarmada applies objects to the control plane and counts the written ones.
 func (i *Installer) applyKarmada(ctx context.Context, objects ...client.Object) error {
-	written, err := install.Apply(ctx, i.karmada, objects...)
+	written, err := Apply(ctx, i.karmada, objects...)
 	i.written += written
 	return err
 }
 
-// search is the key of karmada-search in the values of the chart. It is also the name after the prefix
-// of the release.
+// search is karmada-search's key in the chart values and its name without prefix.
 const search = "search"
 
-// searchService is the name of the Service of karmada-search in the control plane.
+// searchService is the name of karmada-search's Service in the control plane.
 const searchService = "karmada-search"
 
-// registerSearch registers karmada-search if the values contain it, and otherwise removes an earlier
-// registration. It returns the objects that it applied. The addon of karmadactl has the same objects:
-// they are kept.
+// registerSearch registers karmada-search if the values contain it, and removes its earlier registration
+// otherwise. It keeps a registration by the addon command. It returns the objects that it applied.
 func (i *Installer) registerSearch(ctx context.Context) ([]client.Object, error) {
-	objects, err := install.ServerObjects(i.Installation, searchService, rendering.Address{Host: i.serviceHost(search), Port: aggregatedPort}, i.files["ca.crt"])
+	objects, err := ServerObjects(i.Installation, searchService, rendering.Address{Host: i.serviceHost(search), Port: aggregatedPort}, i.files["ca.crt"])
 	if err != nil {
 		return nil, err
 	}
 	karmada, err := client.New(i.karmada, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
-		return nil, fmt.Errorf("creating a client of %s: %w", karmadaName, err)
+		return nil, fmt.Errorf("creating a client of %s: %w", KarmadaName, err)
 	}
-	applier := install.Applier{API: karmada, Installer: Name, Cluster: karmadaName, Progressf: i.Progressf}
+	applier := Applier{API: karmada, Installer: InstallationManager, Cluster: KarmadaName, Progressf: i.Progressf}
 	if i.settings.hasSearch() {
 		written, err := applier.Apply(ctx, objects...)
 		i.written += written
 		return objects, err
 	}
 	for _, object := range objects {
-		var foreign *install.ForeignError
-		err := applier.CheckOwner(ctx, object)
+		var foreign *ForeignError
+		err := applier.VerifyOwner(ctx, object)
 		if errors.As(err, &foreign) {
 			continue
 		}

@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"context"
@@ -13,30 +13,30 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
-// Keys of the Secret of an installation.
+// Keys of the Secret that describes an installation.
 const (
 	valuesKey    = "values.yaml"
 	versionKey   = "version"
 	releaseKey   = "release"
 	inventoryKey = "objects.json"
-	// completedKey has the version that was installed completely at least once.
+	// completedKey is the version that the last complete run installed. It is missing before the first
+	// complete run.
 	completedKey = "completed"
 )
 
-// SecretName returns the name of the Secret that describes an installation.
+// SecretName returns the name of the Secret that describes a release's installation.
 func SecretName(release string) string { return release + "-installation" }
 
-// stored is the description of an installation in the host.
+// stored is an installation's description in the host cluster.
 type stored struct {
 	Release, Version string
 	Values           rendering.Values
-	// IsCompleted means that an installation was successful before.
+	// IsCompleted means that an earlier run completed the installation.
 	IsCompleted bool
-	// Inventory are the objects of the last run in the host.
+	// Inventory lists the host cluster's objects that the last run wrote or still had to delete.
 	Inventory []corev1.ObjectReference
 }
 
@@ -45,7 +45,7 @@ func referenceTo(object client.Object) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// referencedObject returns an object that has only the fields of the reference.
+// referencedObject returns an object with the reference's kind, namespace and name only.
 func referencedObject(reference corev1.ObjectReference) client.Object {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind},
@@ -53,7 +53,7 @@ func referencedObject(reference corev1.ObjectReference) client.Object {
 	}
 }
 
-// readStored reads the description of an installation. It returns nil if there is none.
+// readStored reads an installation's description. It returns nil if there is no installation.
 func readStored(ctx context.Context, host client.Client, namespace, release string) (*stored, error) {
 	secret := &corev1.Secret{}
 	err := host.Get(ctx, client.ObjectKey{Namespace: namespace, Name: SecretName(release)}, secret)
@@ -61,13 +61,13 @@ func readStored(ctx context.Context, host client.Client, namespace, release stri
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the installation in namespace %s of %s: %w", namespace, hostName, err)
+		return nil, fmt.Errorf("reading the installation in namespace %s of %s: %w", namespace, HostName, err)
 	}
 	return decodeStoredSecret(secret)
 }
 
-// StoredValues returns the values of the installation in a namespace of the host. They are nil if there
-// is no installation.
+// StoredValues returns the values of the installation in a namespace of the host cluster. They are nil if
+// there is no installation.
 func StoredValues(ctx context.Context, host client.Client, namespace, release string) (rendering.Values, error) {
 	s, err := readStored(ctx, host, namespace, release)
 	if err != nil || s == nil {
@@ -79,20 +79,20 @@ func StoredValues(ctx context.Context, host client.Client, namespace, release st
 func decodeStoredSecret(secret *corev1.Secret) (*stored, error) {
 	s := &stored{Release: string(secret.Data[releaseKey]), Version: string(secret.Data[versionKey]), IsCompleted: len(secret.Data[completedKey]) > 0}
 	if err := yaml.Unmarshal(secret.Data[valuesKey], &s.Values); err != nil {
-		return nil, fmt.Errorf("reading key %s of Secret %s/%s of %s: %w", valuesKey, secret.Namespace, secret.Name, hostName, err)
+		return nil, fmt.Errorf("reading key %s of Secret %s/%s of %s: %w", valuesKey, secret.Namespace, secret.Name, HostName, err)
 	}
 	if inventory := secret.Data[inventoryKey]; len(inventory) > 0 {
 		if err := json.Unmarshal(inventory, &s.Inventory); err != nil {
-			return nil, fmt.Errorf("reading key %s of Secret %s/%s of %s: %w", inventoryKey, secret.Namespace, secret.Name, hostName, err)
+			return nil, fmt.Errorf("reading key %s of Secret %s/%s of %s: %w", inventoryKey, secret.Namespace, secret.Name, HostName, err)
 		}
 	}
 	return s, nil
 }
 
-// isFirst reports whether no installation was successful before.
+// isFirst reports whether no earlier run completed the installation.
 func (i *Installer) isFirst() bool { return i.stored == nil || !i.stored.IsCompleted }
 
-// store writes the description of the installation, with the given objects as its inventory.
+// store writes the installation's description with the given inventory.
 func (i *Installer) store(ctx context.Context, inventory []corev1.ObjectReference, isCompleted bool) error {
 	values, err := yaml.Marshal(i.Values)
 	if err != nil {
@@ -106,12 +106,12 @@ func (i *Installer) store(ctx context.Context, inventory []corev1.ObjectReferenc
 	if isCompleted {
 		data[completedKey] = []byte(i.Version)
 	}
-	secret := install.NewSecret(i.Namespace, SecretName(i.Release), data)
+	secret := NewSecret(i.Namespace, SecretName(i.Release), data)
 	secret.Labels = map[string]string{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingSecret, partOfLabel: partOf}
 	return i.apply(ctx, secret)
 }
 
-// inventory returns references to the wanted objects, and to the objects of earlier runs that still
+// inventory returns references to all objects: the wanted ones and the obsolete ones of earlier runs, which
 // must be deleted.
 func (i *Installer) inventory() (all, obsolete []corev1.ObjectReference) {
 	for _, object := range i.objects.all() {
@@ -127,7 +127,7 @@ func (i *Installer) inventory() (all, obsolete []corev1.ObjectReference) {
 	return append(all, obsolete...), obsolete
 }
 
-// deleteObsolete deletes the objects of earlier runs that the values no longer describe.
+// deleteObsolete deletes objects of earlier runs that the values no longer describe.
 func (i *Installer) deleteObsolete(ctx context.Context) error {
 	_, obsolete := i.inventory()
 	for _, reference := range obsolete {
@@ -139,7 +139,7 @@ func (i *Installer) deleteObsolete(ctx context.Context) error {
 	return nil
 }
 
-// complete records that the installation was successful.
+// complete records that the installation is complete.
 func (i *Installer) complete(ctx context.Context) error {
 	all, obsolete := i.inventory()
 	return i.store(ctx, all[:len(all)-len(obsolete)], true)

@@ -1,4 +1,4 @@
-package installer
+package install
 
 import (
 	"context"
@@ -17,21 +17,19 @@ import (
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"karmada.io/karmada/internal/install"
 )
 
 const (
-	// directTimeout limits the direct connection to the API server, so that a network that drops
-	// packets delays an installation only shortly.
+	// directTimeout limits the attempt to connect directly, so that a network that drops packets causes only
+	// a short delay.
 	directTimeout = 3 * time.Second
-	// forwardTimeout limits the start of a port forwarding.
+	// forwardTimeout limits the start of the port forwarding.
 	forwardTimeout = 20 * time.Second
 )
 
-// tunnel connects to the API server of the control plane: directly if this machine reaches it, and
-// otherwise through the API server of the host, which forwards a port of a Pod. So a machine that
-// reaches only the host can install a control plane.
+// tunnel connects to the control plane's API server. It connects directly if this machine can reach the
+// server, and otherwise forwards a Pod's port through the host cluster's API server, so that a machine that
+// reaches only the host cluster can install a control plane.
 type tunnel struct {
 	hostConfig *rest.Config
 	host       client.Client
@@ -40,12 +38,12 @@ type tunnel struct {
 	dialer     net.Dialer
 
 	mu sync.Mutex
-	// local is the forwarded port of this machine. It is empty without forwarding.
+	// local is the forwarded address on this machine. It is empty if no port is forwarded.
 	local string
 	stop  chan struct{}
 }
 
-// dial connects to the API server. It implements the field Dial of rest.Config.
+// dial connects to the API server. It has the signature of rest.Config.Dial.
 func (t *tunnel) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,12 +60,12 @@ func (t *tunnel) dial(ctx context.Context, network, address string) (net.Conn, e
 		return conn, nil
 	}
 	if err := t.forward(ctx); err != nil {
-		return nil, errors.Join(directErr, fmt.Errorf("connecting through %s: %w", hostName, err))
+		return nil, errors.Join(directErr, fmt.Errorf("connecting through %s: %w", HostName, err))
 	}
 	return t.dialer.DialContext(ctx, network, t.local)
 }
 
-// close ends the forwarding.
+// close stops the port forwarding.
 func (t *tunnel) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,9 +81,9 @@ func (t *tunnel) closeForwarding() {
 
 var errNoReadyPod = errors.New("no Pod of the API server is ready")
 
-// forward starts the forwarding to a ready Pod.
+// forward starts forwarding to a ready Pod.
 func (t *tunnel) forward(ctx context.Context) error {
-	pods, err := install.ListPods(ctx, t.host, t.namespace, map[string]string{"app": t.app})
+	pods, err := ListPods(ctx, t.host, t.namespace, map[string]string{"app": t.app})
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,7 @@
-// Package addons installs, removes and lists the optional components of a control plane. An addon is
-// one of these components.
+// Package addons installs, removes and lists addons, the optional components of a control plane.
 //
-// The components run in a host cluster. Package rendering renders their objects, and package install
-// applies them. Invariant: a command changes only objects that it installed.
+// Addons run in the host cluster. Package rendering renders their objects, and package install applies them.
+// Invariant: a command changes only objects that the addon commands installed.
 package addons
 
 import (
@@ -19,22 +18,22 @@ import (
 	"karmada.io/karmada/internal/install"
 )
 
-// metricsAdapter is the name of the addon that this version does not have.
+// metricsAdapter is an addon that exists upstream but not in this version.
 const metricsAdapter = "karmada-metrics-adapter"
 
-// all is the argument that names all addons.
+// all is the argument that selects all addons.
 const all = "all"
 
-// addon is a row of the table of addons.
+// addon describes an addon.
 type addon struct {
 	name string
-	// enable installs the addon and returns the number of objects that it wrote. nil means that
-	// this version does not have the addon.
+	// enable installs the addon and returns the number of written objects. It is nil if this version does not
+	// have the addon.
 	enable  func(context.Context, *session, *enableOptions) (written int, err error)
 	disable func(context.Context, *session) error
-	// deployment returns the name of the Deployment. It is empty if flags are missing.
+	// deployment returns the name of the addon's Deployment. It is empty if the flags do not determine it.
 	deployment func(*session) string
-	// apiServices are the names of the APIServices of the addon in the control plane.
+	// apiServices are the names of the addon's APIServices in the control plane.
 	apiServices []string
 }
 
@@ -57,7 +56,7 @@ func names() []string {
 	return list
 }
 
-// New returns the command that groups the commands for addons.
+// New returns the command "addons".
 func New(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "addons",
@@ -79,7 +78,7 @@ func (s *session) validateNames(_ *cobra.Command, args []string) error {
 	return err
 }
 
-// selectAddons returns the addons that the arguments name, sorted by name. It reports the addons
+// selectAddons returns the addons that the arguments select, sorted by name. It calls skipf for each addon
 // that "all" leaves out.
 func selectAddons(args []string, cluster string, skipf func(format string, args ...any)) ([]addon, error) {
 	if len(args) == 0 {
@@ -119,7 +118,7 @@ func unknownAddonError(name string) error {
 	return command.NewUsageError("there is no addon %q: use %s, or %s", name, strings.Join(names(), ", "), all)
 }
 
-// completeAddons completes the names of addons that are not given yet.
+// completeAddons completes the names of addons that are not among the arguments yet.
 func completeAddons(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	candidates := slices.DeleteFunc(append(names(), all), func(name string) bool { return slices.Contains(args, name) })
 	return candidates, cobra.ShellCompDirectiveNoFileComp

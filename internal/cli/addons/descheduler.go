@@ -15,12 +15,12 @@ import (
 	"karmada.io/karmada/internal/install"
 )
 
-// errorNoSecret is the error for a Secret that an installation of a control plane creates.
+// errorNoSecret is the error about a missing Secret that an installation creates.
 func errorNoSecret(name, namespace string) error {
 	return fmt.Errorf("Secret %s is missing in namespace %s of %s: install the control plane there first (karmadactl init), or set its namespace with --namespace", name, namespace, hostName) //nolint:staticcheck // Secret is a kind
 }
 
-// readSecret returns a Secret, or nil if it does not exist.
+// readSecret returns the Secret, or nil if it does not exist.
 func readSecret(ctx context.Context, cluster client.Client, clusterName, namespace, name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
@@ -33,8 +33,8 @@ func readSecret(ctx context.Context, cluster client.Client, clusterName, namespa
 	return secret, nil
 }
 
-// readInstallation returns the Secret with the certificates of the control plane. It returns an error
-// if this Secret or the Secret with the kubeconfig of a component does not exist.
+// readInstallation returns the Secret with the control plane's certificates. It returns an error if this
+// Secret or the component's kubeconfig Secret does not exist.
 func (s *session) readInstallation(ctx context.Context, component string) (certificates *corev1.Secret, err error) {
 	for _, name := range []string{install.ConfigSecret(component), clusterv1alpha1.CertificateSecret} {
 		secret, err := readSecret(ctx, s.host, hostName, s.hostFlags.Namespace, name)
@@ -49,7 +49,7 @@ func (s *session) readInstallation(ctx context.Context, component string) (certi
 	return certificates, nil
 }
 
-// deschedulerKey is the key of the descheduler in the values of the chart.
+// deschedulerKey is the descheduler's key in the chart values.
 const deschedulerKey = "descheduler"
 
 func enableDescheduler(ctx context.Context, s *session, o *enableOptions) (written int, err error) {
@@ -74,7 +74,7 @@ func disableDescheduler(ctx context.Context, s *session) error {
 	return s.hostApplier().Delete(ctx, objects...)
 }
 
-// awaitReady waits for the Pods of a Deployment of the host.
+// awaitReady waits for the Pods of a Deployment in the host cluster.
 func (s *session) awaitReady(ctx context.Context, deployment string, timeout time.Duration) error {
 	workload := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.hostFlags.Namespace, Name: deployment}}
 	return install.AwaitReady(ctx, s.host, workload, timeout)

@@ -11,7 +11,6 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
-	"karmada.io/karmada/internal/version"
 )
 
 const (
@@ -20,17 +19,17 @@ const (
 	defaultAPIServiceTimeout = 30
 )
 
-// enableOptions are the flags of the command enable.
+// enableOptions are the flags of the command "enable".
 type enableOptions struct {
 	member                        command.Kubeconfig
 	hostDomain                    string
 	podTimeout, apiServiceTimeout int
 	registry                      string
-	// addons are the flags of each addon by its name.
+	// addons contains each addon's flags by its name.
 	addons map[string]*addonOptions
 }
 
-// addonOptions are the flags of one addon.
+// addonOptions are one addon's flags.
 type addonOptions struct {
 	image         string
 	replicas      int32
@@ -78,7 +77,7 @@ karmada-scheduler-estimator serves one member: run the command once for each mem
 	return cmd
 }
 
-// enableAll installs addons. If one of them fails, the others are installed.
+// enableAll installs addons. If an addon fails, enableAll still installs the others.
 func (s *session) enableAll(ctx context.Context, selected []addon, o *enableOptions) error {
 	var errs []error
 	for _, row := range selected {
@@ -113,14 +112,11 @@ func (o *enableOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	} {
 		a := &addonOptions{}
 		o.addons[row.addon] = a
-		flags.StringVar(&a.image, row.addon+"-image", defaultImage(), "image of "+row.addon)
+		flags.StringVar(&a.image, row.addon+"-image", install.DefaultImage(), "image of "+row.addon)
 		flags.Int32Var(&a.replicas, row.prefix+"-replicas", 1, "replicas of "+row.addon)
 		flags.StringVar(&a.priorityClass, row.priority+"-priority-class", defaultPriorityClass, "PriorityClass of the Pods of "+row.addon)
 	}
 }
-
-// defaultImage returns the image with all programs of this version.
-func defaultImage() string { return rendering.Image(version.Get().ImageTag()) }
 
 func (o *enableOptions) validate(s *session, selected []addon) error {
 	if o.podTimeout <= 0 {
@@ -134,7 +130,7 @@ func (o *enableOptions) validate(s *session, selected []addon) error {
 	}
 	for _, row := range selected {
 		image := o.addons[row.name].image
-		if err := rendering.ValidateImage(image); image != "" && image != defaultImage() && err != nil {
+		if err := rendering.ValidateImage(image); image != "" && image != install.DefaultImage() && err != nil {
 			return command.NewUsageError("--%s-image %q: %w", row.name, image, err)
 		}
 		if replicas := o.addons[row.name].replicas; replicas < 1 {

@@ -18,11 +18,11 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
-// estimatorDeployment returns the name of the Deployment of the estimator of a cluster.
+// estimatorDeployment returns the name of the estimator's Deployment. It is empty without the flag
+// --cluster.
 func estimatorDeployment(s *session) string {
 	if s.cluster == "" {
 		return ""
@@ -30,7 +30,7 @@ func estimatorDeployment(s *session) string {
 	return clusterv1alpha1.EstimatorPrefix + s.cluster
 }
 
-// validateCluster returns an error if the estimator of a cluster cannot have a Service.
+// validateCluster returns an error if the estimator's Service cannot be named after the cluster.
 func validateCluster(cluster string) error {
 	service := clusterv1alpha1.EstimatorPrefix + cluster
 	if problems := validation.IsDNS1035Label(service); len(problems) > 0 {
@@ -44,7 +44,7 @@ func enableEstimator(ctx context.Context, s *session, o *enableOptions) (written
 	if err != nil {
 		return 0, err
 	}
-	if err := s.checkKarmada(ctx); err != nil {
+	if err := s.verifyKarmada(ctx); err != nil {
 		return 0, err
 	}
 	objects, err := s.renderEstimator(ctx, o.componentValues(install.EstimatorProgram), kubeconfig)
@@ -66,20 +66,20 @@ func enableEstimator(ctx context.Context, s *session, o *enableOptions) (written
 	return written + changed, err
 }
 
-// renderEstimator returns the objects of the estimator of the cluster. kubeconfig gives access to the
+// renderEstimator returns the estimator's objects in the host cluster. kubeconfig gives access to the
 // member.
 func (s *session) renderEstimator(ctx context.Context, given values, kubeconfig []byte) ([]client.Object, error) {
 	given["memberClusters"] = []any{values{"clusterName": s.cluster, "kubeconfig": string(kubeconfig)}}
 	return s.renderAddon(ctx, "schedulerEstimator", given, nil)
 }
 
-// checkKarmada connects to the control plane. It returns an error if the cluster has an estimator
-// that another program installed, and warns if the cluster does not exist.
-func (s *session) checkKarmada(ctx context.Context) error {
+// verifyKarmada connects to the control plane. It returns an error if another program installed an estimator
+// for the cluster, and prints a warning if the Cluster does not exist.
+func (s *session) verifyKarmada(ctx context.Context) error {
 	if err := s.connectKarmada(ctx); err != nil {
 		return err
 	}
-	err := s.karmadaApplier().CheckOwner(ctx, install.EstimatorAddress(s.cluster, "", 0))
+	err := s.karmadaApplier().VerifyOwner(ctx, install.EstimatorAddress(s.cluster, "", 0))
 	if foreign := (*install.ForeignError)(nil); errors.As(err, &foreign) {
 		return fmt.Errorf("cluster %s already has an estimator: %w", s.cluster, err)
 	}
@@ -99,9 +99,9 @@ func (s *session) checkKarmada(ctx context.Context) error {
 	return nil
 }
 
-// certificates returns the objects that give the host cluster the certificates of the estimator. If
-// the host cluster has its own, there are no such objects. Otherwise the control plane has a
-// certificate to copy, as karmada up writes it.
+// certificates returns the objects that copy the estimator's certificates to the host cluster. It returns
+// none if the host cluster already contains certificates. Otherwise, the control plane contains the
+// certificates to copy, which karmada up wrote.
 func (s *session) certificates(ctx context.Context) ([]client.Object, error) {
 	const name = clusterv1alpha1.CertificateSecret
 	existing, err := readSecret(ctx, s.host, hostName, s.hostFlags.Namespace, name)
@@ -137,16 +137,16 @@ func (s *session) certificates(ctx context.Context) ([]client.Object, error) {
 
 var errNoPodAddress = errors.New("the Pod of the estimator has no address: run the command again")
 
-// awaitAddress waits for the Pods of the estimator and returns the host at which the control plane
-// reaches the estimator. In a cluster with a Service network, this is the name of the Service, and
-// late Pods cause only a warning. In a simulated cluster, only its own Pods resolve the names of
-// Services, so a control plane elsewhere gets the address of a Pod.
+// awaitAddress waits for the estimator's Pods and returns the host name at which the control plane reaches
+// the estimator. In a cluster with a Service network, this is the Service's name, and Pods that are not
+// ready in time only cause a warning. In a simulated cluster, only its own Pods can resolve Service names,
+// so a control plane elsewhere uses a Pod's address.
 func (s *session) awaitAddress(ctx context.Context, o *enableOptions) (string, error) {
 	isSimulated, err := s.isSimulatedHost(ctx)
 	if err != nil {
 		return "", err
 	}
-	installation, err := installer.StoredValues(ctx, s.host, s.hostFlags.Namespace, rendering.DefaultRelease)
+	installation, err := install.StoredValues(ctx, s.host, s.hostFlags.Namespace, rendering.DefaultRelease)
 	if err != nil {
 		return "", err
 	}
@@ -188,11 +188,11 @@ func disableEstimator(ctx context.Context, s *session) error {
 	if err := s.connectKarmada(ctx); err != nil {
 		return err
 	}
-	// The address is deleted first, so that the scheduler does not call an estimator that ends.
+	// Delete the address first, so that the scheduler does not call an estimator that is being removed.
 	if err := s.karmadaApplier().Delete(ctx, install.EstimatorAddress(s.cluster, "", 0)); err != nil {
 		return err
 	}
-	// Only the names of the objects are used, so any kubeconfig will do.
+	// Only the objects' names are used, so the kubeconfig does not matter.
 	objects, err := s.renderEstimator(ctx, values{}, []byte("{}"))
 	if err != nil {
 		return err
@@ -204,8 +204,8 @@ func disableEstimator(ctx context.Context, s *session) error {
 	return s.deleteCertificates(ctx)
 }
 
-// deleteCertificates deletes the certificates that enable copied to the host cluster, unless another
-// Deployment of the addons uses them.
+// deleteCertificates deletes the certificates that enable copied to the host cluster, unless another addon's
+// Deployment still uses them.
 func (s *session) deleteCertificates(ctx context.Context) error {
 	existing, err := readSecret(ctx, s.host, hostName, s.hostFlags.Namespace, clusterv1alpha1.CertificateSecret)
 	if err != nil || existing == nil || existing.Labels[clusterv1alpha1.InstalledByLabel] != installerName {

@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/install"
 )
 
-// The states of an addon.
+// States of an addon.
 const (
 	stateEnabled   = "enabled"
 	stateDisabled  = "disabled"
@@ -58,7 +58,7 @@ enabled. It is unknown if it cannot be read, or if --cluster is missing.`,
 	return cmd
 }
 
-// state returns the state of an addon. The state is unknown together with an error.
+// state returns the addon's state. If it returns an error, the state is unknown.
 func (s *session) state(ctx context.Context, row addon) (string, error) {
 	name := row.deployment(s)
 	if name == "" {
@@ -101,7 +101,7 @@ func (s *session) apiServicesState(ctx context.Context, names []string) (string,
 	return stateEnabled, nil
 }
 
-// isAvailable reports whether an APIService has the condition Available.
+// isAvailable reports whether the APIService's Available condition is True.
 func isAvailable(service *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
 	for _, each := range conditions {

@@ -16,14 +16,14 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// readMember returns the kubeconfig of a member for a Pod: with one context, and without references
-// to files. It verifies that the user of the kubeconfig may list what the estimator reads.
+// readMember returns the member's kubeconfig for a Pod: with one context and no references to files. It
+// verifies that the kubeconfig's user may list what the estimator reads.
 func readMember(ctx context.Context, member command.Kubeconfig, cluster string) ([]byte, error) {
 	config, origin, err := member.MemberConfig(cluster)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMember(ctx, config, origin); err != nil {
+	if err := verifyMemberAccess(ctx, config, origin); err != nil {
 		return nil, err
 	}
 	raw, err := member.Loader().RawConfig()
@@ -34,7 +34,7 @@ func readMember(ctx context.Context, member command.Kubeconfig, cluster string) 
 	return embed(raw, cluster)
 }
 
-// embed returns the current context of a kubeconfig, with the content of all files.
+// embed reduces the kubeconfig to its current context and embeds the content of referenced files.
 func embed(raw clientcmdapi.Config, cluster string) ([]byte, error) {
 	if err := clientcmdapi.MinifyConfig(&raw); err != nil {
 		return nil, fmt.Errorf("selecting the context of member %q: %w", cluster, err)
@@ -57,8 +57,8 @@ func embed(raw clientcmdapi.Config, cluster string) ([]byte, error) {
 	return content, nil
 }
 
-// checkMember verifies that nodes and Pods of the member can be listed.
-func checkMember(ctx context.Context, config *rest.Config, origin string) error {
+// verifyMemberAccess verifies that the member's nodes and Pods can be listed.
+func verifyMemberAccess(ctx context.Context, config *rest.Config, origin string) error {
 	config.Timeout = requestTimeout
 	member, err := client.New(config, client.Options{Scheme: scheme.Scheme})
 	if err != nil {

@@ -7,23 +7,21 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/version"
 )
 
 type values = rendering.Values
 
-// renderAddon returns the objects of an addon in the host cluster, in the order in which they are
-// created. key is the key of the addon in the values of the chart, and given are its own values. The
-// settings of the control plane in the same namespace, such as pull secrets, apply as well; others are
-// values that replace them.
+// renderAddon returns an addon's objects in the host cluster, in the order in which they are created. key is
+// the addon's key in the chart values, and given are its own values. The values of the installation in the
+// same namespace, such as pull secrets, apply too, unless others overrides them.
 func (s *session) renderAddon(ctx context.Context, key string, given, others values) ([]client.Object, error) {
-	stored, err := installer.StoredValues(ctx, s.host, s.hostFlags.Namespace, rendering.DefaultRelease)
+	stored, err := install.StoredValues(ctx, s.host, s.hostFlags.Namespace, rendering.DefaultRelease)
 	if err != nil {
 		return nil, err
 	}
-	// An addon in a simulated cluster needs no image, so the image has a default.
+	// A simulated cluster needs no image, so use the local image by default.
 	all := rendering.Merge(rendering.LocalImage(), values{
 		"naming": values{"configPerComponent": true},
 		"global": values{"commonLabels": values{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingApp}},
@@ -47,12 +45,12 @@ func (s *session) renderAddon(ctx context.Context, key string, given, others val
 	return append(objects, workloads...), nil
 }
 
-// componentValues returns the values that the flags of an addon set.
+// componentValues returns the chart values for the addon's flags.
 func (o *enableOptions) componentValues(addon string) values {
 	a := o.addons[addon]
 	component := values{"replicaCount": int64(a.replicas), "priorityClassName": a.priorityClass}
 	switch {
-	case a.image != "" && a.image != defaultImage():
+	case a.image != "" && a.image != install.DefaultImage():
 		repository, tag := rendering.SplitImage(a.image)
 		component["image"] = values{"registry": "", "repository": repository, "tag": tag}
 	case o.registry != "":

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// searchKey is the key of karmada-search in the values of the chart.
+	// searchKey is karmada-search's key in the chart values.
 	searchKey = "search"
-	// searchPort is the port of the Service of karmada-search in the host.
+	// searchPort is the port of karmada-search's Service in the host cluster.
 	searchPort = 443
-	// apiServer is the Deployment of the API server of a control plane.
+	// apiServer is the Deployment of the control plane's API server.
 	apiServer = "karmada-apiserver"
 )
 
@@ -36,8 +36,9 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 		return 0, err
 	}
 	for _, object := range registration {
-		// Nothing is installed in the host if the control plane has a search of another installer.
-		if err := s.karmadaApplier().CheckOwner(ctx, object); err != nil {
+		// Write nothing to the host cluster if another installer registered karmada-search in the control
+		// plane.
+		if err := s.karmadaApplier().VerifyOwner(ctx, object); err != nil {
 			return 0, err
 		}
 	}
@@ -67,8 +68,8 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 	return written, install.AwaitAPIServices(ctx, config, time.Duration(o.apiServiceTimeout)*time.Second, install.APIServiceNames(registration)...)
 }
 
-// disableSearch removes the registration before the server, because an APIService without a server
-// stops the deletion of namespaces in the control plane.
+// disableSearch removes the registration before the server, because an APIService without a server blocks
+// the deletion of namespaces in the control plane.
 func disableSearch(ctx context.Context, s *session) error {
 	if err := s.connectKarmada(ctx); err != nil {
 		return err
@@ -87,16 +88,16 @@ func disableSearch(ctx context.Context, s *session) error {
 	return s.hostApplier().Delete(ctx, objects...)
 }
 
-// searchRegistration returns the objects of the control plane that register karmada-search. ca is the
-// certificate authority of the control plane in PEM.
+// searchRegistration returns the objects that register karmada-search in the control plane. ca is the
+// control plane's CA certificate in PEM.
 func (s *session) searchRegistration(hostDomain string, ca []byte) ([]client.Object, error) {
 	host := strings.TrimSuffix(fmt.Sprintf("%s.%s.svc.%s", install.SearchProgram, s.hostFlags.Namespace, hostDomain), ".")
 	return install.ServerObjects(rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.hostFlags.Namespace},
 		install.SearchProgram, rendering.Address{Host: host, Port: searchPort}, ca)
 }
 
-// readEtcdValues returns the values of the chart for the etcd that the API server of the control plane
-// uses. They come from its Deployment, so that they are right for every installer.
+// readEtcdValues returns the chart values for the etcd of the control plane's API server. It reads them from
+// the API server's Deployment, because the control plane may have been installed in any way.
 func (s *session) readEtcdValues(ctx context.Context) (values, error) {
 	deployment := &appsv1.Deployment{}
 	err := s.host.Get(ctx, client.ObjectKey{Namespace: s.hostFlags.Namespace, Name: apiServer}, deployment)
@@ -113,7 +114,7 @@ func (s *session) readEtcdValues(ctx context.Context) (values, error) {
 	return externalEtcd(servers, prefix), nil
 }
 
-// etcdArguments returns the arguments --etcd-servers and --etcd-prefix of an API server.
+// etcdArguments returns the API server's arguments --etcd-servers and --etcd-prefix.
 func etcdArguments(deployment *appsv1.Deployment) (servers, prefix string) {
 	for _, container := range deployment.Spec.Template.Spec.Containers {
 		for _, argument := range append(container.Command, container.Args...) {

@@ -15,16 +15,15 @@ import (
 
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/install/installer"
 )
 
-// installerName is the label value of the objects that the commands install.
+// installerName is the InstalledByLabel of the objects that these commands install.
 const installerName = "karmadactl-addons"
 
-// defaultKarmadaKubeconfig is the file that an installation on a host writes.
+// defaultKarmadaKubeconfig is the kubeconfig that an installation writes on its machine.
 const defaultKarmadaKubeconfig = "/etc/karmada/karmada-apiserver.config"
 
-// requestTimeout is the time limit of each request.
+// requestTimeout limits each request.
 const requestTimeout = 30 * time.Second
 
 // Names of the clusters in messages.
@@ -33,10 +32,10 @@ const (
 	karmadaName = install.KarmadaName
 )
 
-// session contains the flags of one command, and the clients of its clusters.
+// session contains a command's flags and the clients for its clusters.
 type session struct {
 	program *command.Program
-	// hostFlags selects the installation in the host cluster, and karmadaFlags the control plane.
+	// hostFlags selects the host cluster and the namespace, and karmadaFlags the control plane.
 	hostFlags    command.Host
 	karmadaFlags command.Kubeconfig
 	// cluster is the member that the estimator serves.
@@ -45,7 +44,7 @@ type session struct {
 	host, karmada client.Client
 }
 
-// addFlags adds the flags that all commands for addons have.
+// addFlags adds the flags that all addon commands have.
 func (s *session) addFlags(cmd *cobra.Command) {
 	s.hostFlags.AddFlags(s.program, cmd, "components")
 	flags := cmd.Flags()
@@ -55,7 +54,7 @@ func (s *session) addFlags(cmd *cobra.Command) {
 	flags.StringVarP(&s.cluster, "cluster", "C", "", "member that the estimator serves")
 }
 
-// connectHost creates the client of the host cluster.
+// connectHost creates the client for the host cluster.
 func (s *session) connectHost() (err error) {
 	s.hostFlags.As = s.program.As
 	config, err := s.hostFlags.Config()
@@ -66,7 +65,7 @@ func (s *session) connectHost() (err error) {
 	return err
 }
 
-// connectKarmada creates the client of the control plane.
+// connectKarmada creates the client for the control plane.
 func (s *session) connectKarmada(ctx context.Context) error {
 	config, err := s.karmadaConfig(ctx)
 	if err != nil {
@@ -76,8 +75,8 @@ func (s *session) connectKarmada(ctx context.Context) error {
 	return err
 }
 
-// karmadaConfig returns the client configuration of the control plane. Without flags and without the
-// default file, it uses the certificates that the installation stores in the host.
+// karmadaConfig returns the client configuration for the control plane. Without flags and without the
+// default file, it uses the certificates that the installation stores in the host cluster.
 func (s *session) karmadaConfig(ctx context.Context) (*rest.Config, error) {
 	s.karmadaFlags.As = s.program.As
 	config, err := s.karmadaFlags.Config()
@@ -91,7 +90,7 @@ func (s *session) karmadaConfig(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	installed, err := installer.Open(ctx, installer.Options{Host: host}, s.hostFlags.Namespace)
+	installed, err := install.Open(ctx, install.Options{Host: host}, s.hostFlags.Namespace)
 	if err == nil {
 		config, err = installed.ConnectKarmada(ctx)
 	}
@@ -111,12 +110,12 @@ func newClient(config *rest.Config, cluster string) (client.Client, error) {
 	return made, nil
 }
 
-// hostApplier writes the objects of addons in the host cluster.
+// hostApplier writes the addons' objects to the host cluster.
 func (s *session) hostApplier() install.Applier {
 	return install.Applier{API: s.host, Installer: installerName, Cluster: hostName, Progressf: s.program.Messagef}
 }
 
-// karmadaApplier writes the objects of addons in the control plane.
+// karmadaApplier writes the addons' objects to the control plane.
 func (s *session) karmadaApplier() install.Applier {
 	return install.Applier{API: s.karmada, Installer: installerName, Cluster: karmadaName, Progressf: s.program.Messagef}
 }

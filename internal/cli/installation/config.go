@@ -14,14 +14,14 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// The API version and the kind of a configuration file.
+// API version and kind of a configuration file.
 const (
 	configAPIVersion = configv1alpha1.GroupName + "/v1alpha1"
 	configKind       = "KarmadaInitConfig"
 )
 
-// readConfig replaces the values of flags by the fields of the configuration file that are not empty.
-// Unknown fields are errors.
+// readConfig overrides flags with the file's fields that are not empty. It returns an error if the file
+// contains an unknown field.
 func (o *initOptions) readConfig(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -59,7 +59,7 @@ func (o *initOptions) applyConfig(data []byte) error {
 	if config.Spec.HostCluster.APIEndpoint != "" {
 		return errors.New("spec.hostCluster.apiEndpoint: this command reads the host from a kubeconfig: use spec.hostCluster.kubeconfig")
 	}
-	// The encoding contains only the fields that are not empty.
+	// The encoding contains only fields that are not empty.
 	fields, err := json.Marshal(config.Spec)
 	if err != nil {
 		return fmt.Errorf("encoding the fields of the file: %w", err)

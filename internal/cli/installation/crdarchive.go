@@ -20,16 +20,15 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// maxArchiveBytes and maxContentBytes limit the size of an archive of CRDs and of its content, because
-// an archive can come from the network.
+// maxArchiveBytes and maxContentBytes limit the compressed and the uncompressed size of a CRD archive,
+// because the archive may come from the network.
 const (
 	maxArchiveBytes = 20 << 20
 	maxContentBytes = 200 << 20
 )
 
-// readCRDArchive reads an archive of CRDs, such as crds.tar.gz of a release, from a file or URL. It
-// ignores the patches of the archive: they add the conversion webhook, which the installation adds
-// itself.
+// readCRDArchive reads a CRD archive, such as a release's crds.tar.gz, from a file or URL. It ignores the
+// archive's patches: they add the conversion webhook, which the installation itself adds.
 func readCRDArchive(ctx context.Context, program *command.Program, source string) ([]crds.CRD, error) {
 	archive, err := program.ReadSource(ctx, source, maxArchiveBytes)
 	if err != nil {
@@ -42,7 +41,7 @@ func readCRDArchive(ctx context.Context, program *command.Program, source string
 	return definitions, nil
 }
 
-// parseCRDArchive returns the CRDs of an archive, sorted by name.
+// parseCRDArchive returns the archive's CRDs, sorted by name.
 func parseCRDArchive(archive []byte) ([]crds.CRD, error) {
 	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -62,7 +61,7 @@ func parseCRDArchive(archive []byte) ([]crds.CRD, error) {
 		case err != nil:
 			return nil, fmt.Errorf("reading it: %w", err)
 		}
-		if err := checkArchiveEntry(header); err != nil {
+		if err := validateArchiveEntry(header); err != nil {
 			return nil, err
 		}
 		if header.Typeflag != tar.TypeReg || !strings.HasPrefix(header.Name, "crds/bases/") {
@@ -79,9 +78,9 @@ func parseCRDArchive(archive []byte) ([]crds.CRD, error) {
 	}
 }
 
-// checkArchiveEntry returns an error if an archive of CRDs must not have the entry. Entries can only
-// be files and directories below crds/bases and crds/patches.
-func checkArchiveEntry(header *tar.Header) error {
+// validateArchiveEntry returns an error unless the entry is a file or directory below crds/bases or
+// crds/patches.
+func validateArchiveEntry(header *tar.Header) error {
 	name := strings.TrimSuffix(header.Name, "/")
 	isDirectory := header.Typeflag == tar.TypeDir
 	isBelow := strings.HasPrefix(name, "crds/bases/") || strings.HasPrefix(name, "crds/patches/")

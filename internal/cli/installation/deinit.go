@@ -11,16 +11,16 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/installer"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// NewDeinit returns the command that removes a control plane.
+// NewDeinit returns the command "deinit".
 func NewDeinit(program *command.Program) *cobra.Command {
 	var (
 		host    command.Host
-		removal installer.Removal
+		removal install.Removal
 		force   bool
 	)
 	cmd := &cobra.Command{
@@ -41,7 +41,7 @@ keep the credentials of the control plane: remove them first, or use --force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			host.As, removal.Namespace = program.As, host.Namespace
 			if !force {
-				if err := checkBeforeRemoval(cmd.Context(), program, host, removal.DryRun); err != nil {
+				if err := verifyRemovable(cmd.Context(), program, host, removal.DryRun); err != nil {
 					return err
 				}
 			}
@@ -64,10 +64,10 @@ keep the credentials of the control plane: remove them first, or use --force.`,
 	return cmd
 }
 
-// checkBeforeRemoval checks that no cluster holds credentials of the control plane. A dry run only
-// prints the result.
-func checkBeforeRemoval(ctx context.Context, program *command.Program, host command.Host, isDryRun bool) error {
-	err := checkCredentialHolders(ctx, program, host)
+// verifyRemovable returns an error if clusters hold credentials for the control plane. In a dry run, it only
+// prints the error.
+func verifyRemovable(ctx context.Context, program *command.Program, host command.Host, isDryRun bool) error {
+	err := verifyNoCredentialHolders(ctx, program, host)
 	if err != nil && isDryRun && ctx.Err() == nil {
 		program.Messagef("%s without --force, the command would refuse: %v", program.Style.Warn("warning:"), err)
 		return nil
@@ -75,21 +75,21 @@ func checkBeforeRemoval(ctx context.Context, program *command.Program, host comm
 	return err
 }
 
-// holdersTimeout limits how long deinit waits for the list of Clusters.
+// holdersTimeout limits the requests that list Clusters.
 const holdersTimeout = 30 * time.Second
 
-// checkCredentialHolders returns an error if clusters hold credentials of the control plane that is to
-// be removed, or if that is unknown. It returns nil if the namespace has no installation of this
-// program, or no API server: nothing has joined yet, or an earlier run made the check.
-func checkCredentialHolders(ctx context.Context, program *command.Program, host command.Host) error {
+// verifyNoCredentialHolders returns an error if clusters hold credentials for the control plane to remove,
+// or if this is unknown. It returns nil without an installation, because no cluster has joined, and without
+// an API server, because the previous, interrupted removal has already verified this.
+func verifyNoCredentialHolders(ctx context.Context, program *command.Program, host command.Host) error {
 	config, err := host.Config()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, holdersTimeout)
 	defer cancel()
-	installed, err := installer.Open(ctx, installer.Options{Host: config}, host.Namespace)
-	if missing := (*installer.NotInstalledError)(nil); errors.As(err, &missing) {
+	installed, err := install.Open(ctx, install.Options{Host: config}, host.Namespace)
+	if missing := (*install.NotInstalledError)(nil); errors.As(err, &missing) {
 		return nil
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func checkCredentialHolders(ctx context.Context, program *command.Program, host 
 	return holdersError(program.Name, host.Namespace, clusters)
 }
 
-func listClusters(ctx context.Context, installed *installer.Installer) ([]clusterv1alpha1.Cluster, error) {
+func listClusters(ctx context.Context, installed *install.Installer) ([]clusterv1alpha1.Cluster, error) {
 	config, err := installed.ConnectKarmada(ctx)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func listClusters(ctx context.Context, installed *installer.Installer) ([]cluste
 	return karmada.ListClusters(ctx)
 }
 
-// holdersError returns the error that names the clusters, or nil if there are none.
+// holdersError returns an error that names the clusters that hold credentials, or nil if there are none.
 func holdersError(program, namespace string, clusters []clusterv1alpha1.Cluster) error {
 	holders := registration.NewCredentialHolders(clusters, func(*clusterv1alpha1.Cluster) bool { return false })
 	if holders.Count() == 0 {
@@ -130,12 +130,12 @@ func holdersError(program, namespace string, clusters []clusterv1alpha1.Cluster)
 		namespace, holders, strings.Join(holders.LeaveCommands(program), "\n  "))
 }
 
-func runRemoval(ctx context.Context, program *command.Program, kubeconfig command.Kubeconfig, removal installer.Removal) error {
+func runRemoval(ctx context.Context, program *command.Program, kubeconfig command.Kubeconfig, removal install.Removal) error {
 	config, err := kubeconfig.Config()
 	if err != nil {
 		return err
 	}
-	if removal.Host, err = installer.ReadHost(ctx, config); err != nil {
+	if removal.Host, err = install.ReadHost(ctx, config); err != nil {
 		return err
 	}
 	if err := removal.Run(ctx); err != nil {

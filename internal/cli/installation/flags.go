@@ -7,12 +7,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/rendering"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/pki"
-	"karmada.io/karmada/internal/version"
 )
 
-// Defaults of flags.
+// Default values of flags.
 const (
 	defaultDataDir     = "/etc/karmada"
 	defaultPKIDir      = "/etc/karmada/pki"
@@ -20,10 +19,6 @@ const (
 	defaultWaitSeconds = 120
 )
 
-// defaultImage returns the image with all programs of this version.
-func defaultImage() string { return rendering.Image(version.Get().ImageTag()) }
-
-// addFlags adds the flags of init.
 func (o *initOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	server := &o.Components.KarmadaAPIServer
 	o.hostFlags.AddFlags(program, cmd, "components")
@@ -86,11 +81,11 @@ func (i *imageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&i.KubeImageTag, "kube-image-tag", "", "tag of upstream images of Kubernetes; a tag alone selects the images of registry.k8s.io")
 }
 
-// addFlags adds the flags that all components have.
+// addFlags adds the flags that every component has.
 func (c componentRow) addFlags(flags *pflag.FlagSet) {
 	image := ""
 	if c.kubeImage == "" {
-		image = defaultImage()
+		image = install.DefaultImage()
 	}
 	flags.StringVar(&c.imageFlag, c.flag+"-image", image, "image of "+c.flag+"; if empty, the image of Karmada")
 	c.Replicas = flags.Int32(c.flag+"-replicas", 1, "replicas of "+c.flag)

@@ -1,7 +1,7 @@
-// Package installation contains the commands that install a control plane on a host cluster and
-// remove it, and the steps that hooks of the chart run.
+// Package installation contains the commands that install a control plane in a host cluster and remove it,
+// and the installation steps that the chart's Jobs run.
 //
-// The flags of init become values of the chart; see package installer for what follows.
+// The flags of init become chart values. Package install then renders and applies the chart.
 package installation
 
 import (
@@ -16,14 +16,14 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/certificates"
-	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/version"
 )
 
-// NewInit returns the command that installs a control plane.
+// NewInit returns the command "init".
 func NewInit(program *command.Program) *cobra.Command {
 	o := &initOptions{}
 	cmd := &cobra.Command{
@@ -67,7 +67,7 @@ one image with all programs. There is no public image: build it and mirror it fi
 	return cmd
 }
 
-// run installs the control plane, or shows what would be installed.
+// run installs the control plane, or prints what it would install.
 func (o *initOptions) run(ctx context.Context, program *command.Program) error {
 	o.hostFlags.As = program.As
 	config, err := o.hostFlags.Config()
@@ -75,36 +75,36 @@ func (o *initOptions) run(ctx context.Context, program *command.Program) error {
 		return err
 	}
 	config.QPS, config.Burst = command.QueriesPerSecond, command.Burst
-	install, err := o.newInstaller(ctx, program, config)
+	installer, err := o.newInstaller(ctx, program, config)
 	if err != nil {
 		return err
 	}
-	defer install.Close()
+	defer installer.Close()
 	switch {
 	case o.output != "":
-		return o.print(ctx, program, install)
+		return o.print(ctx, program, installer)
 	case o.dryRun:
-		return preview(ctx, program, install)
+		return preview(ctx, program, installer)
 	}
 	for _, dir := range []string{o.KarmadaDataPath, o.KarmadaPKIPath} {
-		if err := checkWritable(dir); err != nil {
+		if err := ensureWritable(dir); err != nil {
 			return err
 		}
 	}
 	began := time.Now()
-	result, err := install.Install(ctx)
+	result, err := installer.Install(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.writeFiles(install, result); err != nil {
+	if err := o.writeFiles(installer, result); err != nil {
 		return err
 	}
 	return o.report(ctx, program, result, time.Since(began))
 }
 
-// newInstaller returns the installer for the flags.
-func (o *initOptions) newInstaller(ctx context.Context, program *command.Program, config *rest.Config) (*installer.Installer, error) {
-	options := installer.Options{Host: config, ReadyTimeout: o.readyTimeout(), Step: newSteps(program), Progressf: newDetails(program)}
+// newInstaller returns an Installer with the flags' values.
+func (o *initOptions) newInstaller(ctx context.Context, program *command.Program, config *rest.Config) (*install.Installer, error) {
+	options := install.Options{Host: config, ReadyTimeout: o.readyTimeout(), Step: newSteps(program), Progressf: newDetails(program)}
 	var err error
 	if options.GivenCA, err = o.Certificates.readAuthority(); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (o *initOptions) newInstaller(ctx context.Context, program *command.Program
 			return nil, err
 		}
 	}
-	host, err := installer.ReadHost(ctx, config)
+	host, err := install.ReadHost(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -132,11 +132,11 @@ func (o *initOptions) newInstaller(ctx context.Context, program *command.Program
 	if options.Values, err = o.values(addresses); err != nil {
 		return nil, err
 	}
-	return installer.New(options)
+	return install.NewInstaller(options)
 }
 
-// addresses returns the addresses of the API server for clients outside the host.
-func (o *initOptions) addresses(host *installer.Host) ([]string, error) {
+// addresses returns the API server's addresses for clients outside the host cluster.
+func (o *initOptions) addresses(host *install.Host) ([]string, error) {
 	advertised := o.Components.KarmadaAPIServer.AdvertiseAddress
 	addresses, err := host.Addresses()
 	switch {
@@ -148,9 +148,9 @@ func (o *initOptions) addresses(host *installer.Host) ([]string, error) {
 	return append([]string{advertised}, addresses...), nil
 }
 
-// chooseEtcdNode selects the node whose disk has the data of etcd, unless the flags select one. It
-// returns the name of the node if the node must be labeled.
-func (o *initOptions) chooseEtcdNode(host *installer.Host) (string, error) {
+// chooseEtcdNode selects the node that stores etcd's data, unless the flags select one. If the node still
+// needs the label, chooseEtcdNode returns the node's name.
+func (o *initOptions) chooseEtcdNode(host *install.Host) (string, error) {
 	local := &o.Etcd.Local
 	if o.Etcd.isExternal() || local.StorageMode != storageHostPath || local.nodeSelectorFlag != "" || local.NodeSelector != nil {
 		return "", nil
@@ -166,7 +166,7 @@ func (o *initOptions) chooseEtcdNode(host *installer.Host) (string, error) {
 	return node, nil
 }
 
-// readAuthority reads the certificate authority of the user.
+// readAuthority reads the user's certificate authority.
 func (c *certificateOptions) readAuthority() (authority pki.GivenAuthority, err error) {
 	if c.CACertFile == "" {
 		return authority, nil
@@ -188,7 +188,7 @@ func readGiven(flag, file string) (pki.Given, error) {
 	return pki.Given{Source: flag + " " + file, PEM: data}, nil
 }
 
-// readExternal reads the certificates of an external etcd.
+// readExternal reads the certificates for an external etcd.
 func (e *etcdOptions) readExternal() (certificates.Set, error) {
 	if !e.isExternal() {
 		return nil, nil
@@ -208,7 +208,7 @@ func (e *etcdOptions) readExternal() (certificates.Set, error) {
 	return files, nil
 }
 
-// newSteps returns a function that runs one step and prints its result and its duration.
+// newSteps returns a function that runs a step and prints its name, result and duration.
 func newSteps(program *command.Program) func(string, func() error) error {
 	return func(name string, run func() error) error {
 		began := time.Now()
@@ -226,9 +226,9 @@ func newDetails(program *command.Program) func(string, ...any) {
 	return func(format string, args ...any) { program.Messagef("  "+format, args...) }
 }
 
-// preview prints which objects would be written.
-func preview(ctx context.Context, program *command.Program, install *installer.Installer) error {
-	written, err := install.Preview(ctx)
+// preview prints the objects that an installation would write.
+func preview(ctx context.Context, program *command.Program, installer *install.Installer) error {
+	written, err := installer.Preview(ctx)
 	if err != nil {
 		return err
 	}
@@ -240,8 +240,8 @@ func preview(ctx context.Context, program *command.Program, install *installer.I
 	return nil
 }
 
-// checkWritable creates a directory, and returns an error if files cannot be created in it.
-func checkWritable(dir string) error {
+// ensureWritable creates the directory if necessary, and returns an error if no files can be created in it.
+func ensureWritable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating a directory: %w: choose others with --karmada-data and --karmada-pki", err)
 	}

@@ -10,14 +10,14 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// Storage modes of etcd, as users write them.
+// Storage modes of etcd, as values of the flag.
 const (
 	storageEmptyDir = "emptyDir"
 	storageHostPath = "hostPath"
 	storageClaim    = "PVC"
 )
 
-// initOptions are the settings of init.
+// initOptions are the flags of init.
 type initOptions struct {
 	hostFlags       command.Host
 	config          string
@@ -30,8 +30,8 @@ type initOptions struct {
 	initSpec
 }
 
-// initSpec is the spec of the file of --config. Flags set its fields first, and the fields of the file
-// that are not empty replace them.
+// initSpec is the spec of a configuration file. Flags set its fields first; then the file's fields that are
+// not empty override them.
 type initSpec struct {
 	Certificates              certificateOptions `json:"certificates,omitzero"`
 	Etcd                      etcdOptions        `json:"etcd,omitzero"`
@@ -57,7 +57,7 @@ type etcdOptions struct {
 	External externalEtcd `json:"external,omitzero"`
 }
 
-// isExternal reports whether the control plane uses an etcd that the installation does not run.
+// isExternal reports whether the control plane uses an external etcd, which the installation does not run.
 func (e *etcdOptions) isExternal() bool { return len(e.External.Endpoints) > 0 }
 
 type localEtcd struct {
@@ -68,7 +68,7 @@ type localEtcd struct {
 	StorageMode        string            `json:"storageMode,omitempty"`
 	StorageClassesName string            `json:"storageClassesName,omitempty"`
 
-	// nodeSelectorFlag is a list of labels such as a=b,c=d, which select the node with the data.
+	// nodeSelectorFlag is a list of labels, such as a=b,c=d, that selects the node with etcd's data.
 	nodeSelectorFlag string
 }
 
@@ -94,7 +94,7 @@ type imageOptions struct {
 	KubeImageMirrorCountry string   `json:"kubeImageMirrorCountry,omitempty"`
 	KubeImageRegistry      string   `json:"kubeImageRegistry,omitempty"`
 	KubeImageTag           string   `json:"kubeImageTag,omitempty"`
-	// PrivateRegistry replaces the registry and the path of all images.
+	// PrivateRegistry replaces the registry and path of all images.
 	PrivateRegistry struct {
 		Registry string `json:"registry,omitempty"`
 	} `json:"privateRegistry,omitzero"`
@@ -111,7 +111,7 @@ type componentOptions struct {
 
 type apiServerOptions struct {
 	component `json:",inline"`
-	// AdvertiseAddress is the address of the API server for clients outside the host.
+	// AdvertiseAddress is the API server's address for clients outside the host cluster.
 	AdvertiseAddress   string            `json:"advertiseAddress,omitempty"`
 	Networking         networkingOptions `json:"networking,omitzero"`
 	ServiceAnnotations map[string]string `json:"serviceAnnotations,omitempty"`
@@ -122,7 +122,7 @@ type networkingOptions struct {
 	Port      int32  `json:"port,omitempty"`
 }
 
-// component contains the settings of one component.
+// component contains a component's settings.
 type component struct {
 	Repository        string                       `json:"repository,omitempty"`
 	Tag               string                       `json:"tag,omitempty"`
@@ -134,8 +134,8 @@ type component struct {
 	PriorityClassName string                       `json:"priorityClassName,omitempty"`
 	ExtraArgs         []argument                   `json:"extraArgs,omitempty"`
 
-	// imageFlag is the image if the file names no repository. The arguments of extraArgsFlag apply
-	// together with those of the file.
+	// imageFlag is the image if the file contains no repository. extraArgsFlag contains arguments that apply
+	// in addition to the file's.
 	imageFlag     string
 	extraArgsFlag []string
 }
@@ -145,7 +145,7 @@ type argument struct {
 	Value string `json:"value"`
 }
 
-// Keys of the chart's values of the components.
+// Keys of components in the chart values.
 const (
 	apiServer         = "apiServer"
 	controllerManager = "controllerManager"
@@ -153,17 +153,16 @@ const (
 	etcd              = "etcd"
 )
 
-// componentRow is a component whose flags and settings have the same form.
+// componentRow describes a component that has the common flags and settings.
 type componentRow struct {
 	*component
-	// key is the key of the chart's values, and flag the prefix of the flags.
+	// key is the component's key in the chart values, and flag the prefix of its flags.
 	key, flag string
-	// kubeImage is the name of the upstream image that can run the component. Empty means that only
-	// the image of Karmada can.
+	// kubeImage is the upstream image that can run the component. It is empty if only the Karmada image can.
 	kubeImage string
 }
 
-// componentRows returns the components of a control plane besides etcd.
+// componentRows returns the control plane's components without etcd.
 func (o *initOptions) componentRows() []componentRow {
 	c := &o.Components
 	return []componentRow{
@@ -176,12 +175,12 @@ func (o *initOptions) componentRows() []componentRow {
 	}
 }
 
-// etcdRow returns etcd, which has further flags.
+// etcdRow returns the row for etcd, which has further flags.
 func (o *initOptions) etcdRow() componentRow {
 	return componentRow{&o.Etcd.Local.component, etcd, "etcd", "etcd"}
 }
 
-// image returns the image of a component. It can be empty.
+// image returns the component's image. It may be empty.
 func (c *component) image() string {
 	switch {
 	case c.Repository == "":
@@ -192,9 +191,9 @@ func (c *component) image() string {
 	return c.Repository + ":" + c.Tag
 }
 
-// arguments returns the further arguments of a component. Arguments of the file replace those of the
-// flag that have the same name. The flag has split arguments at commas: a part without dashes belongs to
-// the argument before it.
+// arguments returns the component's additional arguments. The file's arguments replace the flag's arguments
+// of the same name. The flag splits its value at commas, so a part without dashes continues the previous
+// argument.
 func (c *component) arguments() []string {
 	var arguments []string
 	for _, part := range c.extraArgsFlag {
@@ -215,19 +214,19 @@ func (c *component) arguments() []string {
 	return arguments
 }
 
-// argumentName returns the part of an argument before the equals sign.
+// argumentName returns the part before the equals sign.
 func argumentName(argument string) string {
 	name, _, _ := strings.Cut(argument, "=")
 	return name
 }
 
-// commaList is a list whose flag is comma-separated.
+// commaList is a list that is set by a comma-separated flag.
 type commaList []string
 
-// String returns the value of the flag.
+// String implements pflag.Value.
 func (c *commaList) String() string { return strings.Join(*c, ",") }
 
-// Set sets the entries. It implements pflag.Value.
+// Set implements pflag.Value. It replaces the entries.
 func (c *commaList) Set(text string) error {
 	*c = nil
 	for entry := range strings.SplitSeq(text, ",") {
@@ -238,5 +237,5 @@ func (c *commaList) Set(text string) error {
 	return nil
 }
 
-// Type returns the name of the type in help.
+// Type implements pflag.Value.
 func (c *commaList) Type() string { return "string" }

@@ -15,27 +15,25 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install"
-	"karmada.io/karmada/internal/install/installer"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
 const (
-	// serverPort is the port of the Service of an aggregated API server in the host.
+	// serverPort is the port of an aggregated API server's Service in the host cluster.
 	serverPort = 443
-	// registerTimeout limits how long the API of a registered server may be unavailable.
+	// registerTimeout limits the wait for a registered server's APIs.
 	registerTimeout = 5 * time.Minute
 	// registerRequestTimeout limits each request.
 	registerRequestTimeout = 30 * time.Second
 )
 
-// registerOptions are the flags of the steps that register an aggregated API server in the control
-// plane.
+// registerOptions are the flags of the steps that register an aggregated API server in the control plane and
+// remove its registration.
 type registerOptions struct {
 	kubeconfig, caFile, server, host, systemNamespace string
 }
 
-// newRegistration returns the commands that register an aggregated API server of a release, and that
-// remove the registration.
+// newRegistration returns the commands "register" and "unregister".
 func newRegistration(program *command.Program, steps *stepOptions) []*cobra.Command {
 	o := &registerOptions{}
 	var commands []*cobra.Command
@@ -108,5 +106,5 @@ func (o *registerOptions) connect(program *command.Program) (*rest.Config, insta
 	if err != nil {
 		return nil, install.Applier{}, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	return config, install.Applier{API: api, Installer: installer.Name, Cluster: "the control plane", Progressf: newDetails(program)}, nil
+	return config, install.Applier{API: api, Installer: install.InstallationManager, Cluster: "the control plane", Progressf: newDetails(program)}, nil
 }

@@ -3,6 +3,7 @@ package installation
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,16 +12,15 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/membership"
-	"karmada.io/karmada/internal/install/installer"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
-	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration"
 )
 
 // Files in the data directory.
@@ -30,16 +30,16 @@ const (
 	estimatorFile  = "karmada-scheduler-estimator.yaml"
 )
 
-// tokenLifetime is the validity of the token that init prints.
+// tokenLifetime is the lifetime of the token that init prints.
 const tokenLifetime = 24 * time.Hour
 
 func (o *initOptions) kubeconfigPath() string {
 	return filepath.Join(o.KarmadaDataPath, kubeconfigFile)
 }
 
-// writeFiles writes the kubeconfig, a copy of the certificates and examples. It writes only files that
-// differ.
-func (o *initOptions) writeFiles(install *installer.Installer, result *installer.Result) error {
+// writeFiles writes the kubeconfig, a copy of the certificates, and example manifests. It writes only files
+// that differ.
+func (o *initOptions) writeFiles(installer *install.Installer, result *install.Result) error {
 	if err := writeFile(o.kubeconfigPath(), result.Kubeconfig, 0o600); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (o *initOptions) writeFiles(install *installer.Installer, result *installer
 			return err
 		}
 	}
-	examples, err := exampleManifests(install.Installation, install.ExternalURL())
+	examples, err := exampleManifests(installer.Installation, installer.ExternalURL())
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (o *initOptions) writeFiles(install *installer.Installer, result *installer
 	return nil
 }
 
-// writeFile replaces a file if its content differs.
+// writeFile replaces the file if its content differs.
 func writeFile(path string, data []byte, mode os.FileMode) error {
 	existing, err := os.ReadFile(path)
 	if err == nil && bytes.Equal(existing, data) {
@@ -76,8 +76,8 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	return pki.WriteFile(path, data, mode)
 }
 
-// exampleManifests returns manifests of an agent and of an estimator, by the name of the file. Users
-// replace the names in capital letters.
+// exampleManifests returns manifests for an agent and an estimator by file name. Users replace the names in
+// capital letters.
 func exampleManifests(installation rendering.Installation, server string) (map[string][]byte, error) {
 	kubeconfig := values{"server": server, "caCrt": "CA_CERTIFICATE", "crt": "CLIENT_CERTIFICATE", "key": "CLIENT_KEY"}
 	rows := map[string]values{
@@ -117,9 +117,9 @@ func encodeObjects[T client.Object](objects []T) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// print prints the objects of the host.
-func (o *initOptions) print(ctx context.Context, program *command.Program, install *installer.Installer) error {
-	objects, err := install.Render(ctx)
+// print prints the host cluster's objects.
+func (o *initOptions) print(ctx context.Context, program *command.Program, installer *install.Installer) error {
+	objects, err := installer.Render(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,24 +131,14 @@ func (o *initOptions) print(ctx context.Context, program *command.Program, insta
 		_, err = program.Out.Write(text)
 		return err
 	}
-	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
-	for _, object := range objects {
-		content, err := installer.Unstructured(object)
-		if err != nil {
-			return err
-		}
-		list.Items = append(list.Items, *content)
-	}
-	encoded, err := list.MarshalJSON()
-	if err != nil {
+	if err := json.NewEncoder(program.Out).Encode(values{"apiVersion": "v1", "kind": "List", "items": objects}); err != nil {
 		return fmt.Errorf("encoding the objects: %w", err)
 	}
-	_, err = program.Out.Write(encoded)
-	return err
+	return nil
 }
 
-// report prints what was done and how to continue.
-func (o *initOptions) report(ctx context.Context, program *command.Program, result *installer.Result, took time.Duration) error {
+// report prints the result and the next steps.
+func (o *initOptions) report(ctx context.Context, program *command.Program, result *install.Result, took time.Duration) error {
 	if result.Written == 0 {
 		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s, and nothing had to be changed (%.1fs).\n", o.hostFlags.Namespace, took.Seconds())
 	} else {
@@ -156,7 +146,7 @@ func (o *initOptions) report(ctx context.Context, program *command.Program, resu
 	}
 	register := program.Name + " --kubeconfig " + o.kubeconfigPath() + " token create --print-register-command"
 	if result.IsFirst {
-		created, err := bootstraptoken.Create(ctx, result.Karmada, bootstraptoken.Token{Expires: time.Now().Add(tokenLifetime), Description: "created by init"})
+		created, err := registration.CreateToken(ctx, result.Karmada, registration.Token{Expires: time.Now().Add(tokenLifetime), Description: "created by init"})
 		if err != nil {
 			return fmt.Errorf("creating a token for the registration of clusters: %w", err)
 		}
@@ -170,8 +160,8 @@ func (o *initOptions) report(ctx context.Context, program *command.Program, resu
 	return nil
 }
 
-// nextSteps follows a successful installation. Its arguments are the path of the kubeconfig, the name
-// of the program, and the register command.
+// nextSteps is printed after a successful installation. Its arguments are the kubeconfig's path, the
+// program's name, and the register command.
 const nextSteps = `
 Use it:
   export KUBECONFIG=%[1]s

@@ -14,23 +14,22 @@ import (
 	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/cli/certs"
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/install/installer"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/version"
 )
 
-// jobTimeout limits how long a step in a Job waits for the Pods of one workload. The Job itself has a
-// deadline.
+// jobTimeout limits the wait for one workload's Pods in a Job, which has a deadline of its own.
 const jobTimeout = 5 * time.Minute
 
-// stepOptions are the flags of the steps that Jobs of the chart run in the host.
+// stepOptions are the flags of the steps that the chart's Jobs run in the host cluster.
 type stepOptions struct {
 	release, namespace, valuesFile string
-	// hasExternalEtcd means that the release has no etcd.
+	// hasExternalEtcd means that the release does not run etcd.
 	hasExternalEtcd bool
 }
 
-// NewSteps returns the hidden command with the steps of an installation that Jobs of the chart run.
+// NewSteps returns the hidden command "installation", whose subcommands the chart's Jobs run.
 func NewSteps(program *command.Program) *cobra.Command {
 	o := &stepOptions{}
 	cmd := &cobra.Command{
@@ -46,25 +45,25 @@ func NewSteps(program *command.Program) *cobra.Command {
 	}
 	for _, row := range []struct {
 		use, short string
-		run        func(context.Context, *installer.Installer) error
+		run        func(context.Context, *install.Installer) error
 	}{
-		{"setup", "Issue the certificates, and set up the objects inside the control plane", func(ctx context.Context, i *installer.Installer) error {
+		{"setup", "Issue the certificates, and set up the objects inside the control plane", func(ctx context.Context, i *install.Installer) error {
 			if err := i.RenewCertificates(ctx); err != nil {
 				return err
 			}
 			return i.SetUpControlPlane(ctx)
 		}},
-		{"certificates", "Issue the certificates that are missing or due", func(ctx context.Context, i *installer.Installer) error {
+		{"certificates", "Issue the certificates that are missing or due", func(ctx context.Context, i *install.Installer) error {
 			return i.RenewCertificates(ctx)
 		}},
 	} {
 		cmd.AddCommand(&cobra.Command{Use: row.use, Short: row.short, Args: command.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error {
-			install, err := o.newInstaller(program)
+			installer, err := o.newInstaller(program)
 			if err != nil {
 				return err
 			}
-			defer install.Close()
-			return row.run(cmd.Context(), install)
+			defer installer.Close()
+			return row.run(cmd.Context(), installer)
 		}})
 	}
 	remove := &cobra.Command{Use: "remove", Short: "Delete the certificates of a release", Args: command.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,7 +71,7 @@ func NewSteps(program *command.Program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return installer.DeleteCertificates(cmd.Context(), config, o.release, o.namespace, o.hasExternalEtcd, newDetails(program))
+		return install.DeleteCertificates(cmd.Context(), config, o.release, o.namespace, o.hasExternalEtcd, newDetails(program))
 	}}
 	remove.Flags().BoolVar(&o.hasExternalEtcd, "external-etcd", false, "the release has no etcd of its own, so the Secret of an etcd belongs to another release")
 	cmd.AddCommand(remove)
@@ -92,7 +91,7 @@ func inHostConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func (o *stepOptions) newInstaller(program *command.Program) (*installer.Installer, error) {
+func (o *stepOptions) newInstaller(program *command.Program) (*install.Installer, error) {
 	if o.valuesFile == "" {
 		return nil, errors.New("--values is missing: it is the file with the values of the release")
 	}
@@ -108,20 +107,20 @@ func (o *stepOptions) newInstaller(program *command.Program) (*installer.Install
 	if err != nil {
 		return nil, err
 	}
-	return installer.New(installer.Options{
+	return install.NewInstaller(install.Options{
 		Installation: rendering.Installation{Release: o.release, Namespace: o.namespace, Version: version.Get().GitVersion, Values: read},
 		Host:         config, InHost: true, ReadyTimeout: jobTimeout, Step: newSteps(program), Progressf: newDetails(program),
 	})
 }
 
-// NewCerts returns the command for the certificates of an installation.
+// NewCerts returns the command for an installation's certificates.
 func NewCerts(program *command.Program) *cobra.Command {
 	return certs.New(program, func(ctx context.Context, host command.Host) (certs.Installation, error) {
 		config, err := host.Config()
 		if err != nil {
 			return nil, err
 		}
-		installed, err := installer.Open(ctx, installer.Options{
+		installed, err := install.Open(ctx, install.Options{
 			Host: config, ReadyTimeout: defaultWaitSeconds * time.Second, Step: newSteps(program), Progressf: newDetails(program),
 		}, host.Namespace)
 		if err != nil {

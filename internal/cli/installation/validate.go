@@ -11,16 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
-// argumentPattern is the form of an argument of a component.
+// argumentPattern matches a component's argument.
 var argumentPattern = regexp.MustCompile(`^--[A-Za-z0-9][A-Za-z0-9._-]*(=.*)?$`)
 
-// The range of node ports that Kubernetes allows at all.
+// maxPort is the maximum number of a port.
 const maxPort = 65535
 
-// validate returns every mistake in the flags. Each error names the flag and the remedy.
+// validate returns an error for each invalid flag, which names the flag and the remedy.
 func (o *initOptions) validate() error {
 	var errs []error
 	report := func(isValid bool, format string, args ...any) {
@@ -49,8 +50,7 @@ func (o *initOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// setsOtherGates reports whether the arguments of a component set feature gates without the gate
-// Failover.
+// setsOtherGates reports whether the component's arguments set feature gates, but not the gate Failover.
 func (c *component) setsOtherGates() bool {
 	return slices.ContainsFunc(c.arguments(), func(argument string) bool {
 		return strings.HasPrefix(argument, "--feature-gates=") && !strings.Contains(argument, failoverGate+"=")
@@ -138,7 +138,7 @@ func (c componentRow) validate() error {
 	if *c.Replicas < 1 {
 		errs = append(errs, command.NewUsageError("--%s-replicas %d: it must be at least 1", c.flag, *c.Replicas))
 	}
-	if err := rendering.ValidateImage(c.image()); c.image() != "" && c.image() != defaultImage() && err != nil {
+	if err := rendering.ValidateImage(c.image()); c.image() != "" && c.image() != install.DefaultImage() && err != nil {
 		errs = append(errs, command.NewUsageError("--%s-image %q: %w", c.flag, c.image(), err))
 	}
 	for _, argument := range c.arguments() {

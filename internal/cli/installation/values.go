@@ -12,12 +12,13 @@ import (
 	jsonutil "k8s.io/apimachinery/pkg/util/json"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/install/rendering"
 )
 
 type values = rendering.Values
 
-// Registries of upstream images.
+// Registries and tags of upstream images.
 const (
 	kubeRegistry   = "registry.k8s.io"
 	cnRegistry     = "registry.cn-hangzhou.aliyuncs.com/google_containers"
@@ -25,8 +26,8 @@ const (
 	etcdTag        = "3.6.8-0"
 )
 
-// values returns the values of the chart. addresses are the addresses at which clients outside the
-// host reach the API server: the first one is in the kubeconfig.
+// values returns the chart values. addresses are the API server's addresses for clients outside the host
+// cluster; the kubeconfig contains the first one.
 func (o *initOptions) values(addresses []string) (values, error) {
 	all := values{
 		"naming": values{"kubeControllerManager": "kube-controller-manager", "configPerComponent": true},
@@ -67,11 +68,11 @@ func (o *initOptions) values(addresses []string) (values, error) {
 	return all, err
 }
 
-// failoverGate is the feature gate that --failover sets.
+// failoverGate is the feature gate that --failover enables.
 const failoverGate = "Failover"
 
-// failoverFlags are the flags that --failover sets to true, by component, unless the user sets them.
-// The components also get the feature gate Failover.
+// failoverFlags are the flags, by component, that --failover sets to true unless the user sets them. It also
+// enables the feature gate Failover in these components.
 var failoverFlags = map[string]string{
 	controllerManager: "--enable-no-execute-taint-eviction",
 	webhook:           "--allow-no-execute-taint-policy",
@@ -95,7 +96,7 @@ func (o *initOptions) etcdValues() (values, error) {
 	return values{"mode": "internal", "internal": internal}, nil
 }
 
-// parseLabels parses labels of the form a=b,c=d.
+// parseLabels parses labels such as a=b,c=d.
 func parseLabels(text string) values {
 	labels := values{}
 	for pair := range strings.SplitSeq(text, ",") {
@@ -106,7 +107,7 @@ func parseLabels(text string) values {
 	return labels
 }
 
-// values returns the chart's values of a component.
+// values returns the component's chart values.
 func (c componentRow) values(images *imageOptions) (values, error) {
 	encoded, err := json.Marshal(c.component)
 	if err != nil {
@@ -128,10 +129,10 @@ func (c componentRow) values(images *imageOptions) (values, error) {
 	return component, nil
 }
 
-// imageValues returns the image of a component, or nil if it is the image of Karmada: an image of its
-// own flag, or an upstream image if any flag selects upstream images.
+// imageValues returns the component's image, or nil if it is the Karmada image. The image comes from the
+// component's own flag, or is an upstream image if any flag selects upstream images.
 func (c componentRow) imageValues(images *imageOptions) values {
-	if image := c.image(); image != "" && image != defaultImage() {
+	if image := c.image(); image != "" && image != install.DefaultImage() {
 		repository, tag := rendering.SplitImage(image)
 		return values{"registry": "", "repository": repository, "tag": tag}
 	}

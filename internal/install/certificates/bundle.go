@@ -14,20 +14,20 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// bundle is the content of the files of one authority. The first certificate signs.
+// bundle contains the certificates and keys of one authority. The first certificate is the signing CA.
 type bundle struct {
 	name  string
 	certs []*x509.Certificate
 	keys  []bundleKey
 }
 
-// bundleKey is a private key with its encoding.
+// bundleKey is a private key with its PEM encoding.
 type bundleKey struct {
 	signer  crypto.Signer
 	encoded []byte
 }
 
-// parseBundle parses the files of an authority. The key may be missing.
+// parseBundle parses an authority's files. The key file may be missing.
 func parseBundle(set Set, name string) (bundle, error) {
 	file := name + pki.CertSuffix
 	data, ok := set[file]
@@ -41,8 +41,7 @@ func parseBundle(set Set, name string) (bundle, error) {
 	return bundle{name: name, certs: certs, keys: parseKeys(set[name+pki.KeySuffix])}, nil
 }
 
-// parseKeys returns the private keys of a file. Other blocks, such as the parameters of a curve, are
-// left out.
+// parseKeys returns the private keys in a PEM file. It ignores other blocks, such as curve parameters.
 func parseKeys(data []byte) []bundleKey {
 	var keys []bundleKey
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
@@ -55,7 +54,7 @@ func parseKeys(data []byte) []bundleKey {
 	return keys
 }
 
-// keyOf returns the key of a certificate.
+// keyOf returns the certificate's key, if the bundle contains it.
 func (b bundle) keyOf(cert *x509.Certificate) (bundleKey, bool) {
 	public, ok := cert.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	at := slices.IndexFunc(b.keys, func(key bundleKey) bool { return ok && public.Equal(key.signer.Public()) })
@@ -65,10 +64,10 @@ func (b bundle) keyOf(cert *x509.Certificate) (bundleKey, bool) {
 	return b.keys[at], true
 }
 
-// signer returns the certificate that signs.
+// signer returns the signing CA's certificate.
 func (b bundle) signer() *x509.Certificate { return b.certs[0] }
 
-// next returns the certificate of the next authority, and nil if no rotation has begun.
+// next returns the next authority's certificate, or nil if no rotation has begun.
 func (b bundle) next() *x509.Certificate {
 	for _, cert := range b.certs[1:] {
 		if _, hasKey := b.keyOf(cert); hasKey {
@@ -78,7 +77,7 @@ func (b bundle) next() *x509.Certificate {
 	return nil
 }
 
-// chain returns a certificate of the bundle and the authorities of the bundle above it.
+// chain returns the certificate, followed by the bundle's authorities above it.
 func (b bundle) chain(cert *x509.Certificate) []*x509.Certificate {
 	chain := []*x509.Certificate{cert}
 	for {
@@ -93,8 +92,8 @@ func (b bundle) chain(cert *x509.Certificate) []*x509.Certificate {
 	}
 }
 
-// retired returns the certificates that are trusted, but are neither above the signer nor above the
-// next authority.
+// retired returns the certificates that are still trusted, but belong to the chain of neither the signing CA
+// nor the next authority.
 func (b bundle) retired() []*x509.Certificate {
 	used := b.chain(b.signer())
 	if next := b.next(); next != nil {
@@ -103,7 +102,7 @@ func (b bundle) retired() []*x509.Certificate {
 	return slices.DeleteFunc(slices.Clone(b.certs), func(cert *x509.Certificate) bool { return slices.ContainsFunc(used, cert.Equal) })
 }
 
-// write writes the files of the authority. Without keys, the file of the key is removed.
+// write writes the authority's files to the set. It removes the key file if the bundle has no keys.
 func (b bundle) write(set Set) {
 	raw := make([][]byte, len(b.certs))
 	for i, cert := range b.certs {
@@ -121,9 +120,8 @@ func (b bundle) write(set Set) {
 	set[b.name+pki.KeySuffix] = bytes.Join(encoded, nil)
 }
 
-// SigningCertificate returns the certificate in PEM with which an authority signs. Programs that sign
-// with an authority need this certificate alone: kube-controller-manager rejects a file with several
-// certificates as its cluster-signing certificate.
+// SigningCertificate returns the signing CA's certificate in PEM. Programs that sign need this certificate
+// alone, because kube-controller-manager rejects a cluster-signing file that contains several certificates.
 func SigningCertificate(set Set, authority string) ([]byte, error) {
 	b, err := parseBundle(set, authority)
 	if err != nil {

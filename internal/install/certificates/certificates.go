@@ -1,14 +1,13 @@
-// Package certificates decides which certificates of an installation must be issued, and issues them.
+// Package certificates decides which of an installation's certificates must be issued, and issues them.
 //
-// The functions are pure except for the random numbers of keys: the caller reads the stored files,
-// passes in the time, and stores the result. No function changes its arguments.
+// The functions are pure except for the random numbers in keys: the caller reads the stored files, passes
+// the time, and stores the result. No function changes its arguments. Invariants:
 //
-// Invariants:
 //   - Ensure is idempotent: a second call at the same time changes no byte.
-//   - An authority is never replaced by Ensure. Only the steps of a rotation replace it, and at each
-//     step the certificates of the step before and of the step after are trusted.
-//   - A renewal keeps the key of a certificate. The key karmada.key also signs the tokens of service
-//     accounts, and is never replaced while it or its certificate exists.
+//   - Ensure never replaces an authority. Only a rotation does, and after each of its steps, the
+//     certificates from before and after the step are trusted.
+//   - A renewal keeps the certificate's key. The key karmada.key also signs service account tokens, so
+//     it is never replaced while it or its certificate exists.
 package certificates
 
 import (
@@ -25,7 +24,7 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// Names of the certificates. The files of a certificate are <name>.crt and <name>.key.
+// Names of the certificates, whose files are <name>.crt and <name>.key.
 const (
 	CA               = "ca"
 	Karmada          = "karmada"
@@ -37,13 +36,13 @@ const (
 	EtcdClient       = "etcd-client"
 )
 
-// The identity of the administrator, which all components use.
+// The administrator's identity, which all components use.
 const (
 	adminUser  = "system:admin"
 	adminGroup = "system:masters"
 )
 
-// The defaults of a Spec.
+// Defaults of a Spec.
 const (
 	DefaultClusterDomain = "cluster.local"
 	DefaultReleaseName   = "karmada"
@@ -51,12 +50,12 @@ const (
 	DefaultSystemNamespace = clusterv1alpha1.NamespaceKarmadaSystem
 )
 
-// Set contains the files of the certificates of one installation: the name of a file, such as
-// "ca.crt" or "karmada.key", and its content in PEM.
+// Set contains the files of an installation's certificates in PEM, by file name, such as "ca.crt" or
+// "karmada.key".
 //
-// The file of an authority may contain several certificates. The first one signs, and the others
-// are trusted as well. During a rotation, the file of its key contains the key of the first
-// certificate, followed by the key of the next authority.
+// An authority's file may contain several certificates. The first one is the signing CA's, and the others
+// are trusted as well. During a rotation, the key file contains the signing CA's key, followed by the next
+// authority's key.
 type Set map[string][]byte
 
 func (s Set) clone() Set {
@@ -68,31 +67,32 @@ func (s Set) clone() Set {
 
 // Spec describes the certificates that an installation needs.
 type Spec struct {
-	// Namespace is the namespace of the components in the host cluster.
+	// Namespace is the components' namespace in the host cluster.
 	Namespace string
-	// ClusterDomain is the DNS domain of the host cluster. The default is cluster.local.
+	// ClusterDomain is the host cluster's DNS domain. The default is cluster.local.
 	ClusterDomain string
-	// ReleaseName is the prefix of the names of Services. The default is karmada.
+	// ReleaseName is the prefix of Service names. The default is karmada.
 	ReleaseName string
-	// SystemNamespace is the namespace of the components inside the control plane, which verifies
-	// the names of the Services in it. The default is karmada-system.
+	// SystemNamespace is the components' namespace inside the control plane, which verifies the names of
+	// Services in this namespace. The default is karmada-system.
 	SystemNamespace string
-	// ExternalHosts are additional DNS names and IP addresses of the API server.
+	// ExternalHosts are further DNS names and IP addresses of the API server.
 	ExternalHosts []string
-	// EtcdReplicas is the number of members of etcd. 0 means an external etcd: the set must then
-	// contain etcd-ca.crt, etcd-client.crt and etcd-client.key, which are never changed.
+	// EtcdReplicas is the number of etcd members. 0 means an external etcd: the set must then contain
+	// etcd-ca.crt, etcd-client.crt and etcd-client.key, which are never changed.
 	EtcdReplicas int
 	// LeafLifetime is the validity of issued certificates. The default is 365 days.
 	LeafLifetime time.Duration
-	// AuthorityLifetime is the validity of new authorities. The default is 10 years.
+	// AuthorityLifetime is the validity of new authorities. The default is 10 years, or LeafLifetime if it is
+	// longer.
 	AuthorityLifetime time.Duration
-	// GivenCA is the authority "ca" from the user. If it is zero, an authority is created.
+	// GivenCA is the user's authority "ca". If it is zero, an authority is created.
 	GivenCA pki.GivenAuthority
 }
 
-// Change is one change of a certificate.
+// Change describes one changed certificate.
 type Change struct {
-	// Name is the name of the certificate.
+	// Name is the certificate's name.
 	Name string
 	// Reason is a predicate for users, such as "is missing" or "expires on 2027-01-02".
 	Reason string
@@ -101,7 +101,7 @@ type Change struct {
 // String returns a sentence without a period.
 func (c Change) String() string { return c.Name + " " + c.Reason }
 
-// complete returns the Spec with its defaults, or an error that names an invalid field.
+// complete returns the Spec with its defaults. If a field is invalid, the returned error names it.
 func (s Spec) complete() (Spec, error) {
 	if s.ClusterDomain == "" {
 		s.ClusterDomain = DefaultClusterDomain
@@ -155,10 +155,9 @@ func isHost(host string) bool {
 	return net.ParseIP(host) != nil || len(validation.IsDNS1123Subdomain(name)) == 0 || len(validation.IsWildcardDNS1123Subdomain(name)) == 0
 }
 
-// authorityRow is a certificate authority of an installation.
 type authorityRow struct{ name, commonName string }
 
-// leafRow is a leaf certificate of an installation, with its authority.
+// leafRow describes a certificate that an authority of the installation signs.
 type leafRow struct {
 	name, authority, commonName string
 	organizations               []string
@@ -179,20 +178,19 @@ var leaves = []leafRow{
 	{name: EtcdClient, authority: EtcdCA, commonName: "karmada-etcd-client"},
 }
 
-// leavesOf returns the certificates that an authority signs.
+// leavesOf returns the certificates that the named authority signs.
 func leavesOf(authority string) []leafRow {
 	return slices.DeleteFunc(slices.Clone(leaves), func(row leafRow) bool { return row.authority != authority })
 }
 
-// hasExternalEtcd reports whether the installation uses an etcd that it does not run.
 func (s Spec) hasExternalEtcd() bool { return s.EtcdReplicas == 0 }
 
-// authorities returns the authorities of the installation.
+// authorities returns the installation's authorities.
 func (s Spec) authorities() []authorityRow {
 	return slices.DeleteFunc(slices.Clone(authorities), func(row authorityRow) bool { return row.name == EtcdCA && s.hasExternalEtcd() })
 }
 
-// authority returns the authority with this name.
+// authority returns the named authority.
 func (s Spec) authority(name string) (authorityRow, error) {
 	for _, row := range s.authorities() {
 		if row.name == name {
@@ -214,7 +212,7 @@ func AuthorityNames() []string {
 	return names
 }
 
-// LeafNames returns the names of all certificates that authorities of the installation sign.
+// LeafNames returns the names of all certificates that the installation's authorities sign.
 func LeafNames() []string {
 	names := make([]string, len(leaves))
 	for i, row := range leaves {
@@ -223,7 +221,7 @@ func LeafNames() []string {
 	return names
 }
 
-// leaf returns the requirements of a certificate.
+// leaf returns the required properties of a certificate.
 func (s Spec) leaf(row leafRow) pki.Leaf {
 	leaf := pki.Leaf{CommonName: row.commonName, Organizations: row.organizations, Lifetime: s.LeafLifetime}
 	if row.hosts != nil {
@@ -232,8 +230,8 @@ func (s Spec) leaf(row leafRow) pki.Leaf {
 	return leaf
 }
 
-// componentHosts returns the names of the servers of the installation: the API server, the webhook
-// and the aggregated API servers.
+// componentHosts returns the host names of the installation's servers: the API server, the webhook and the
+// aggregated API servers.
 func (s Spec) componentHosts() []string {
 	service := s.Namespace + ".svc"
 	full := service + "." + s.ClusterDomain
@@ -246,8 +244,8 @@ func (s Spec) componentHosts() []string {
 	return unique(append(hosts, s.ExternalHosts...))
 }
 
-// etcdHosts returns the names of the members of etcd. Members verify the addresses of each other
-// with the names of the replicas, and clients use the name of the Service too.
+// etcdHosts returns the host names of the etcd members. Members verify each other by the replicas' names,
+// and clients also use the Service's name.
 func (s Spec) etcdHosts() []string {
 	service := "etcd." + s.Namespace + ".svc"
 	full := service + "." + s.ClusterDomain

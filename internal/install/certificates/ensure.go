@@ -14,15 +14,14 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// Ensure returns the set with all certificates that the installation needs, and the changes. It
-// issues a certificate that is missing, cannot be read, is signed by another authority, has another
-// identity, lacks a name, or is in the last third of its lifetime. Everything else stays as it is,
-// byte for byte, also files that Ensure does not know.
+// Ensure returns the set with all certificates that the installation needs, and the changes. It issues a
+// certificate that is missing or unreadable, is signed by another authority, has another identity, lacks a
+// host name, or is in the last third of its lifetime. It keeps all other files byte for byte, including
+// unknown ones.
 //
-// Ensure creates an authority if neither its certificate nor its key exists. If the key of an existing
-// authority is missing, certificates that are still valid stay valid, so that an administrator may
-// store the key elsewhere. A certificate that must be issued then gives a *pki.MissingKeyError. With
-// an error, nothing is issued.
+// Ensure creates an authority if neither its certificate nor its key exists. An administrator may store the
+// key of an existing authority elsewhere: valid certificates then stay valid, and Ensure returns a
+// *pki.MissingKeyError if it must issue one. If Ensure returns an error, it issues nothing.
 func Ensure(existing Set, spec Spec, now time.Time) (Set, []Change, error) {
 	i, err := newIssuer(existing, spec, now)
 	if err != nil {
@@ -34,10 +33,10 @@ func Ensure(existing Set, spec Spec, now time.Time) (Set, []Change, error) {
 	return i.set, i.changes, nil
 }
 
-// Renew does the same as Ensure, and issues the named certificates also if they are valid.
+// Renew does the same as Ensure, and also issues the named certificates if they are still valid.
 func Renew(existing Set, spec Spec, names []string, now time.Time) (Set, []Change, error) {
 	for _, name := range names {
-		if err := spec.checkRenewable(name); err != nil {
+		if err := spec.validateRenewable(name); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -52,8 +51,8 @@ func Renew(existing Set, spec Spec, names []string, now time.Time) (Set, []Chang
 	return i.set, i.changes, nil
 }
 
-// checkRenewable returns an error if the installation does not issue a certificate with this name.
-func (s Spec) checkRenewable(name string) error {
+// validateRenewable returns an error if the installation does not issue the named certificate.
+func (s Spec) validateRenewable(name string) error {
 	at := slices.IndexFunc(leaves, func(row leafRow) bool { return row.name == name })
 	switch {
 	case slices.Contains(AuthorityNames(), name):
@@ -66,13 +65,13 @@ func (s Spec) checkRenewable(name string) error {
 	return nil
 }
 
-// issuer issues the certificates of one set.
+// issuer issues the certificates in one set.
 type issuer struct {
 	set   Set
 	spec  Spec
 	now   time.Time
 	store pki.Store
-	// requested are the names of certificates that are issued also if they are valid.
+	// requested are the names of the certificates to issue even if they are valid.
 	requested []string
 	changes   []Change
 }
@@ -98,7 +97,7 @@ func (i *issuer) ensureAll() error {
 		}
 	}
 	if i.spec.hasExternalEtcd() {
-		return i.checkExternalEtcd()
+		return i.validateExternalEtcd()
 	}
 	return nil
 }
@@ -107,7 +106,7 @@ func (i *issuer) addChange(name, reason string) {
 	i.changes = append(i.changes, Change{Name: name, Reason: reason})
 }
 
-// ensureAuthority loads an authority, or creates or imports it.
+// ensureAuthority loads, imports or creates an authority.
 func (i *issuer) ensureAuthority(row authorityRow) (*pki.Authority, error) {
 	certFile, keyFile := row.name+pki.CertSuffix, row.name+pki.KeySuffix
 	hasCert, hasKey := i.has(certFile), i.has(keyFile)
@@ -142,11 +141,11 @@ func (i *issuer) has(file string) bool {
 	return ok
 }
 
-// ensureLeaves issues the certificates of an authority that must be issued.
+// ensureLeaves issues the authority's certificates that are missing, invalid or due for renewal.
 func (i *issuer) ensureLeaves(authority *pki.Authority) error {
 	for _, row := range leavesOf(authority.Name) {
 		if row.name == Karmada {
-			if err := i.checkTokenKey(); err != nil {
+			if err := i.validateTokenKey(); err != nil {
 				return err
 			}
 		}
@@ -172,8 +171,8 @@ func (i *issuer) ensureLeaves(authority *pki.Authority) error {
 	return nil
 }
 
-// verifyIssued returns an error if clients would reject an issued certificate, because an authority of
-// the user has constraints.
+// verifyIssued returns an error if clients would reject an issued certificate, because the user's authority
+// has constraints.
 func (i *issuer) verifyIssued(row leafRow, authority *x509.Certificate) error {
 	certs, err := certutil.ParseCertsPEM(i.set[row.name+pki.CertSuffix])
 	if err != nil {
@@ -192,7 +191,7 @@ func (i *issuer) verifyIssued(row leafRow, authority *x509.Certificate) error {
 type ExpiredAuthorityError struct {
 	Authority string
 	Expired   time.Time
-	// Needed is the certificate that must be issued.
+	// Needed describes the certificate that must be issued.
 	Needed Change
 }
 
@@ -200,7 +199,7 @@ func (e *ExpiredAuthorityError) Error() string {
 	return fmt.Sprintf("certificate %s, but its certificate authority %q expired on %s: replace the authority with the steps of a rotation", e.Needed, e.Authority, formatDate(e.Expired))
 }
 
-// TokenKeyError means that the key that signs the tokens of service accounts is lost.
+// TokenKeyError means that the key that signs service account tokens is lost.
 type TokenKeyError struct{ Reason string }
 
 func (e *TokenKeyError) Error() string {
@@ -208,8 +207,9 @@ func (e *TokenKeyError) Error() string {
 	return fmt.Sprintf("the key %s, which signs the tokens of service accounts, %s: put it back, or delete %s and %s to create a new key, which invalidates all tokens", file, e.Reason, file, Karmada+pki.CertSuffix)
 }
 
-// checkTokenKey returns an error if the key that signs tokens would be replaced.
-func (i *issuer) checkTokenKey() error {
+// validateTokenKey returns an error if issuing certificates would replace the key that signs service account
+// tokens.
+func (i *issuer) validateTokenKey() error {
 	key, ok := i.set[Karmada+pki.KeySuffix]
 	if !ok {
 		if i.has(Karmada + pki.CertSuffix) {
@@ -223,9 +223,9 @@ func (i *issuer) checkTokenKey() error {
 	return nil
 }
 
-// checkExternalEtcd checks the files of a client of an external etcd. Certificates that have expired
-// are no error, because they can be replaced only outside of the installation: Inspect reports them.
-func (i *issuer) checkExternalEtcd() error {
+// validateExternalEtcd validates the client files for an external etcd. It accepts expired certificates,
+// because only the administrator of that etcd can replace them; Inspect reports them.
+func (i *issuer) validateExternalEtcd() error {
 	for _, file := range []string{EtcdCA + pki.CertSuffix, EtcdClient + pki.CertSuffix, EtcdClient + pki.KeySuffix} {
 		if !i.has(file) {
 			return fmt.Errorf("%s is missing: give the certificate authority, the client certificate and its key of the external etcd", file)
@@ -240,5 +240,4 @@ func (i *issuer) checkExternalEtcd() error {
 	return nil
 }
 
-// formatDate formats a time for messages.
 func formatDate(at time.Time) string { return at.UTC().Format(time.DateOnly) }

@@ -14,35 +14,36 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// Certificate is what a set contains about one certificate.
+// Certificate describes a certificate in a set.
 type Certificate struct {
-	// Name is the name of the file without ".crt". Further certificates of an authority have the name
-	// of the authority and their role, such as "ca (next)".
+	// Name is the file name without ".crt". For an authority's further certificates, it is followed by their
+	// role, such as "ca (next)".
 	Name string `json:"name"`
 	// Subject and Issuer are distinguished names.
 	Subject string `json:"subject,omitempty"`
 	Issuer  string `json:"issuer,omitempty"`
-	// Serial is the serial number in hexadecimal digits. It distinguishes the authorities of a
-	// rotation, which have the same subject.
+	// Serial is the serial number in hexadecimal digits. It distinguishes the authorities of a rotation,
+	// which have the same subject.
 	Serial string `json:"serial,omitempty"`
-	// NotBefore and NotAfter are the limits of the validity.
+	// NotBefore and NotAfter limit the validity.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	NotAfter  time.Time `json:"notAfter,omitzero"`
-	// RenewAt is the time at which the last third of the lifetime begins: from then on, Ensure issues
-	// the certificate again, and an authority should be rotated.
+	// RenewAt is the beginning of the last third of the lifetime. From then on, Ensure issues the certificate
+	// again, or the authority should be rotated.
 	RenewAt time.Time `json:"renewAt,omitzero"`
-	// IsAuthority is true for certificate authorities, which only a rotation replaces.
+	// IsAuthority means that the certificate belongs to an authority, which only a rotation replaces.
 	IsAuthority bool `json:"isAuthority"`
-	// Problem is a predicate that says why the certificate cannot be used, such as "expired on
-	// 2027-01-02". It is empty if the certificate can be used.
+	// Problem is a predicate that says why the certificate cannot be used, such as "expired on 2027-01-02".
+	// It is empty if there is no problem.
 	Problem string `json:"problem,omitempty"`
 }
 
-// IsDue reports whether the certificate must be issued again or the authority be rotated.
+// IsDue reports whether the certificate is due for renewal or, if it belongs to an authority, for a
+// rotation.
 func (c Certificate) IsDue(now time.Time) bool { return !now.Before(c.RenewAt) }
 
-// Inspect describes the certificates of a set: authorities first, then the certificates that they
-// sign, then others. The set may be incomplete and contain anything.
+// Inspect describes the set's certificates: authorities first, then the certificates that they sign, then
+// others. The set may be incomplete and may contain anything.
 func Inspect(set Set, now time.Time) []Certificate {
 	var found []Certificate
 	for _, name := range namesIn(set) {
@@ -64,7 +65,7 @@ func Inspect(set Set, now time.Time) []Certificate {
 	return found
 }
 
-// namesIn returns the names of the certificates of a set in the order of the output.
+// namesIn returns the names of the set's certificates in output order.
 func namesIn(set Set) []string {
 	var present, others []string
 	known := append(AuthorityNames(), LeafNames()...)
@@ -95,7 +96,7 @@ func describe(name string, cert *x509.Certificate, now time.Time) Certificate {
 	return described
 }
 
-// inspectAuthority describes all certificates of the bundle of an authority.
+// inspectAuthority describes all certificates of an authority's bundle.
 func inspectAuthority(set Set, name string, now time.Time) []Certificate {
 	b, err := parseBundle(set, name)
 	if err != nil {
@@ -111,7 +112,7 @@ func inspectAuthority(set Set, name string, now time.Time) []Certificate {
 		case cert.Equal(b.next()):
 			described.Name += " (next)"
 		default:
-			// An expired certificate that signs nothing any more does no harm.
+			// An expired certificate that is only trusted does no harm.
 			described.Name, described.Problem = described.Name+" (trusted)", ""
 		}
 		found = append(found, described)
@@ -119,8 +120,8 @@ func inspectAuthority(set Set, name string, now time.Time) []Certificate {
 	return found
 }
 
-// signerProblem returns why an authority cannot sign. A key that is missing is no problem, because
-// an administrator may store it elsewhere.
+// signerProblem returns why the signing CA cannot sign. A missing key is not a problem, because an
+// administrator may store it elsewhere.
 func (b bundle) signerProblem(set Set) string {
 	data, hasKey := set[b.name+pki.KeySuffix]
 	_, isKeyKnown := b.keyOf(b.signer())
@@ -133,8 +134,8 @@ func (b bundle) signerProblem(set Set) string {
 	return ""
 }
 
-// leafProblem returns why a certificate cannot be used although it is valid at this time. The other
-// certificates of its file are authorities below a trusted one.
+// leafProblem returns why a certificate that is currently valid cannot be used. certs[1:] are intermediate
+// CAs.
 func leafProblem(set Set, name string, certs []*x509.Certificate, now time.Time) string {
 	at := slices.IndexFunc(leaves, func(row leafRow) bool { return row.name == name })
 	key, hasKey := set[name+pki.KeySuffix]
@@ -152,7 +153,7 @@ func leafProblem(set Set, name string, certs []*x509.Certificate, now time.Time)
 	return trustProblem(set, leaves[at].authority, certs, now)
 }
 
-// trustProblem returns why an authority of the set does not vouch for a certificate.
+// trustProblem returns why no certificate in the authority's file verifies the certificate.
 func trustProblem(set Set, authority string, certs []*x509.Certificate, now time.Time) string {
 	trusted, err := certutil.ParseCertsPEM(set[authority+pki.CertSuffix])
 	if err != nil {

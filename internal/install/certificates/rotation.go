@@ -11,24 +11,24 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// RotationState is the last completed step of the rotation of an authority.
+// RotationState is the last completed step of an authority's rotation.
 type RotationState string
 
 // The states of a rotation in their order.
 const (
-	// RotationNone means that one authority signs and no other authority is trusted.
+	// RotationNone means that no rotation is in progress: only the signing CA is trusted.
 	RotationNone RotationState = "None"
-	// RotationBegun means that the next authority is trusted, and that the old one signs.
+	// RotationBegun means that the next authority is trusted, and the old one signs.
 	RotationBegun RotationState = "Begun"
-	// RotationSwitched means that the new authority signs, and that the old one is trusted.
+	// RotationSwitched means that the new authority signs, and the old one is still trusted.
 	RotationSwitched RotationState = "Switched"
 )
 
-// RotationError means that a step of a rotation is not possible in the present state.
+// RotationError means that a rotation step is not possible in the current state.
 type RotationError struct {
 	Authority string
 	State     RotationState
-	// Reason says what is wrong, Remedy what to do.
+	// Reason says what is wrong, and Remedy what to do.
 	Reason, Remedy string
 }
 
@@ -46,7 +46,7 @@ func (b bundle) rotationState() RotationState {
 	return RotationNone
 }
 
-// Rotation returns the state of the rotation of an authority.
+// Rotation returns the state of the authority's rotation.
 func Rotation(set Set, authority string) (RotationState, error) {
 	b, err := parseBundle(set, authority)
 	if err != nil {
@@ -55,7 +55,7 @@ func Rotation(set Set, authority string) (RotationState, error) {
 	return b.rotationState(), nil
 }
 
-// newRotation returns an issuer for a step of a rotation, and the authority to which the step applies.
+// newRotation returns an issuer for a rotation step, and the authority to which the step applies.
 func newRotation(existing Set, spec Spec, authority string, now time.Time) (i *issuer, row authorityRow, b bundle, err error) {
 	if i, err = newIssuer(existing, spec, now); err != nil {
 		return nil, row, b, err
@@ -67,10 +67,10 @@ func newRotation(existing Set, spec Spec, authority string, now time.Time) (i *i
 	return i, row, b, err
 }
 
-// BeginRotation adds a new authority to the trusted ones. The old authority still signs, so that
-// every program can learn to trust the new one before it meets its certificates. The new authority is
-// spec.GivenCA if the authority is "ca" and spec.GivenCA is set, else it is created. If the rotation
-// has begun already, nothing changes.
+// BeginRotation makes a new authority trusted, while the old one still signs. So every program can start to
+// trust the new authority before it encounters a certificate that this authority signed. The new authority
+// is spec.GivenCA, if it is set and the authority is "ca", or else is created. If the rotation has already
+// begun, nothing changes.
 func BeginRotation(existing Set, spec Spec, authority string, now time.Time) (Set, []Change, error) {
 	i, row, b, err := newRotation(existing, spec, authority, now)
 	if err != nil {
@@ -93,7 +93,7 @@ func BeginRotation(existing Set, spec Spec, authority string, now time.Time) (Se
 	return i.set, i.changes, nil
 }
 
-// newAuthority returns the given or a new authority.
+// newAuthority imports the given authority or creates one.
 func (i *issuer) newAuthority(row authorityRow, current bundle) (bundle, error) {
 	files := pki.Memory{}
 	store := i.store
@@ -117,9 +117,9 @@ func (i *issuer) newAuthority(row authorityRow, current bundle) (bundle, error) 
 	return given, nil
 }
 
-// SwitchRotation makes the new authority sign, and issues the certificates of the authority again. The
-// old authority stays trusted, because programs may still show its certificates. If the rotation has
-// been switched already, only certificates that are due are issued.
+// SwitchRotation makes the new authority sign, and issues the authority's certificates again. The old
+// authority stays trusted, because programs may still present its certificates. If the rotation was already
+// switched, only certificates that are due for renewal are issued.
 func SwitchRotation(existing Set, spec Spec, authority string, now time.Time) (Set, []Change, error) {
 	i, row, b, err := newRotation(existing, spec, authority, now)
 	if err != nil {
@@ -143,7 +143,7 @@ func SwitchRotation(existing Set, spec Spec, authority string, now time.Time) (S
 	return i.set, i.changes, nil
 }
 
-// switchSigner moves the next authority to the beginning. Its key is the only one that stays.
+// switchSigner makes the next authority the signing CA, and keeps only its key.
 func (b *bundle) switchSigner() {
 	next := b.next()
 	key, _ := b.keyOf(next)
@@ -152,11 +152,11 @@ func (b *bundle) switchSigner() {
 	b.certs, b.keys = slices.Concat(chain, others), []bundleKey{key}
 }
 
-// FinishRotation removes the old authority from the trusted ones. It returns a RotationError while a
-// certificate of the set is signed by the old authority. If there is no rotation, nothing changes.
+// FinishRotation removes the old authority from the trusted ones. It returns a RotationError if the old
+// authority signed a certificate in the set. If no rotation is in progress, nothing changes.
 //
-// The set does not contain the certificates of agents and users, which the authority "ca" signs too:
-// the caller must ensure that they have been replaced.
+// The authority "ca" also signs the certificates of agents and users, which are not in the set. The caller
+// must ensure that they have been replaced.
 func FinishRotation(existing Set, authority string) (Set, []Change, error) {
 	if !slices.Contains(AuthorityNames(), authority) {
 		_, err := Spec{EtcdReplicas: 1}.authority(authority)
@@ -173,7 +173,7 @@ func FinishRotation(existing Set, authority string) (Set, []Change, error) {
 	case RotationBegun:
 		return nil, nil, &RotationError{Authority: authority, State: state, Reason: "the old authority still signs", Remedy: "switch the rotation first"}
 	}
-	if err := b.checkLeaves(set); err != nil {
+	if err := b.verifyLeaves(set); err != nil {
 		return nil, nil, err
 	}
 	retired := b.retired()
@@ -182,8 +182,8 @@ func FinishRotation(existing Set, authority string) (Set, []Change, error) {
 	return set, []Change{{Name: authority, Reason: "no longer trusts the old authority"}}, nil
 }
 
-// checkLeaves returns an error if a certificate is not signed by the signer of the bundle.
-func (b bundle) checkLeaves(set Set) error {
+// verifyLeaves returns an error if the signing CA did not sign all certificates of the authority.
+func (b bundle) verifyLeaves(set Set) error {
 	for _, row := range leavesOf(b.name) {
 		file := row.name + pki.CertSuffix
 		data, ok := set[file]

@@ -1,8 +1,8 @@
-// Package rendering renders the objects of an installation of Karmada from the values of the
-// installation and the chart of Karmada, which is the only description of these objects.
+// Package rendering renders an installation's objects from its values and the Karmada chart, which is the
+// only description of these objects.
 //
-// Rendering is a pure function: it reads no cluster and no clock, and the same input gives the same
-// objects.
+// Rendering is a pure function: it reads neither a cluster nor a clock, and returns the same objects for the
+// same input.
 package rendering
 
 import (
@@ -39,43 +39,42 @@ const (
 	controlPlaneDir = "control-plane/"
 )
 
-// DefaultRelease is the release of a control plane that is not installed by the chart.
+// DefaultRelease is the release name of installations that Helm does not manage.
 const DefaultRelease = "karmada"
 
-// Values are values of the chart, in the form that a YAML file gives.
+// Values are chart values, as decoded from a YAML file.
 type Values = map[string]any
 
 // Installation is one installation of Karmada.
 type Installation struct {
-	// Release is the prefix of the names of the objects. Namespace is their namespace in the host.
+	// Release is the prefix of the objects' names. Namespace is their namespace in the host cluster.
 	Release, Namespace string
-	// Values replace values of the chart.
+	// Values override the chart's default values.
 	Values Values
-	// Version is the version of the images, unless the values contain another one.
+	// Version is the images' version, unless the values contain another one.
 	Version string
 }
 
-// Host returns the objects in the host cluster, in the order of the names of their templates.
-// Objects that only Helm needs, such as hooks, are not part of them.
+// Host returns the host cluster's objects in the order of their templates' names. It leaves out objects that
+// only Helm needs, such as hooks.
 func (i Installation) Host() ([]*unstructured.Unstructured, error) {
 	return i.render(func(name string) bool { return strings.HasPrefix(name, templatesDir) })
 }
 
-// ControlPlane is what the objects inside the control plane depend on besides the values.
+// ControlPlane contains the additional inputs of the objects inside the control plane.
 type ControlPlane struct {
-	// Server is the URL of the API server for clusters that register.
+	// Server is the API server's URL for clusters that register.
 	Server string
-	// CA is the certificate authority of all servers of the control plane in PEM.
+	// CA is the CA certificate for all of the control plane's servers, in PEM.
 	CA []byte
-	// APIServers are the addresses of the servers that the API server aggregates, by the name of the
-	// component.
+	// APIServers are the addresses of the aggregated API servers by component name.
 	APIServers map[string]Address
-	// Webhook is the URL of the webhook without a path. It is empty if the API server has the
-	// admission of Karmada built in.
+	// Webhook is the webhook's URL without a path. It is empty if the API server has Karmada's admission
+	// built in.
 	Webhook string
 }
 
-// Merge returns the values base with the values of over, which win. Neither argument is changed.
+// Merge returns a copy of base that is overridden by the values of over. It changes neither argument.
 func Merge(base, over Values) Values {
 	return util.MergeTables(deepCopy(over), deepCopy(base))
 }
@@ -91,15 +90,15 @@ func deepCopy(values Values) Values {
 	return copied
 }
 
-// Address is the address of a server.
+// Address is a server's address.
 type Address struct {
 	// Host is a DNS name or an IPv4 address.
 	Host string
 	Port int
 }
 
-// ControlPlane returns the objects inside the control plane that need no CRD: namespaces, roles,
-// registrations of servers, and what clusters need to register.
+// ControlPlane returns the objects inside the control plane that need no CRD: namespaces, roles, server
+// registrations, and the objects that a cluster reads to register.
 func (i Installation) ControlPlane(c ControlPlane) ([]*unstructured.Unstructured, error) {
 	apiServers := Values{}
 	for name, address := range c.APIServers {
@@ -109,8 +108,8 @@ func (i Installation) ControlPlane(c ControlPlane) ([]*unstructured.Unstructured
 	return i.render(func(name string) bool { return strings.HasPrefix(name, controlPlaneDir) })
 }
 
-// EffectiveValues returns the values of the chart with the replacements of this installation. An
-// error names the value that violates the schema of the chart.
+// EffectiveValues returns the chart's default values, overridden by the installation's values. If a value
+// violates the chart's schema, the returned error names it.
 func (i Installation) EffectiveValues() (Values, error) {
 	values, err := i.renderValues()
 	if err != nil {
@@ -129,13 +128,13 @@ func (i Installation) renderValues() (common.Values, error) {
 	if err != nil {
 		return nil, fmt.Errorf("values of the installation: %w", err)
 	}
-	// Templates of hooks and other objects for Helm are excluded by this name.
+	// Templates exclude hooks and other objects that only Helm needs by this name.
 	release, _ := values["Release"].(map[string]any)
 	release["Service"] = "Karmada"
 	return values, nil
 }
 
-// render renders the templates that keep accepts, besides the helpers.
+// render renders the helpers and the manifest templates whose name keep accepts.
 func (i Installation) render(keep func(name string) bool) ([]*unstructured.Unstructured, error) {
 	values, err := i.renderValues()
 	if err != nil {
@@ -166,11 +165,11 @@ func isHelper(name string) bool { return path.Ext(name) == ".tpl" }
 
 func isManifest(name string) bool { return path.Ext(name) == ".yaml" }
 
-// executionError matches the beginning of an error of the template function "required" or "fail". It
-// is the place in the template.
+// executionError matches the position in the template with which Helm prefixes an error of the template
+// functions "required" and "fail".
 var executionError = regexp.MustCompile(`^execution error at \([^)]*\): `)
 
-// shorten returns the message of the template function "required" or "fail".
+// shorten returns only the message if the template function "required" or "fail" returned the error.
 func shorten(err error) error {
 	if text := err.Error(); executionError.MatchString(text) {
 		return errors.New(executionError.ReplaceAllString(text, ""))
@@ -178,7 +177,7 @@ func shorten(err error) error {
 	return err
 }
 
-// decodeAll decodes the objects of rendered templates.
+// decodeAll decodes the objects in rendered templates, sorted by template name.
 func decodeAll(rendered map[string]string) ([]*unstructured.Unstructured, error) {
 	names := make([]string, 0, len(rendered))
 	for name := range rendered {
@@ -223,8 +222,8 @@ func decode(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// load loads the chart once. The templates of the control plane are templates like the others, but
-// Helm itself regards them as files that it does not apply to the host.
+// load loads the chart once. It adds the control plane's templates to the chart's templates, because Helm
+// treats them as plain files and does not apply them to the host cluster.
 var load = sync.OnceValues(func() (*chart.Chart, error) {
 	var files []*archive.BufferedFile
 	err := fs.WalkDir(charts.Karmada, chartDir, func(name string, entry fs.DirEntry, err error) error {
