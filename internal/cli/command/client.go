@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,4 +25,32 @@ func NewKindClient(config *rest.Config, kind schema.GroupVersionKind, scope meta
 		return nil, fmt.Errorf("creating a client of the control plane (%s): %w", config.Host, err)
 	}
 	return karmada, nil
+}
+
+// pageSize is the maximum number of objects in one response.
+const pageSize = 500
+
+// ForEachPage lists objects in pages, and calls take for each page. It returns the error of the first list
+// request that fails; the caller adds what it lists.
+func ForEachPage[L any, P interface {
+	*L
+	client.ObjectList
+}](ctx context.Context, karmada client.Reader, take func(P), options ...client.ListOption) error {
+	return ForEachPageOf(ctx, karmada, P(new(L)), take, options...)
+}
+
+// ForEachPageOf does the same as ForEachPage for a list whose kind is set in the empty list.
+func ForEachPageOf[P client.ObjectList](ctx context.Context, karmada client.Reader, empty P, take func(P), options ...client.ListOption) error {
+	for next := ""; ; {
+		// Each page has its own list, because a decoder keeps fields of a list that the next page does not set.
+		list, _ := empty.DeepCopyObject().(P)
+		page := append([]client.ListOption{client.Limit(pageSize), client.Continue(next)}, options...)
+		if err := karmada.List(ctx, list, page...); err != nil {
+			return err
+		}
+		take(list)
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
 }

@@ -20,6 +20,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
+	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/diagnose"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -28,9 +29,6 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/loop"
 )
-
-// PageSize is the maximum number of objects in one response.
-const PageSize = 500
 
 // Read reads the facts about the template in the control plane, in parallel.
 func (r *Reader) Read(ctx context.Context, now time.Time) diagnose.Facts {
@@ -110,7 +108,7 @@ func (r *Reader) ReadWorks(ctx context.Context, bound binding.Object) diagnose.F
 		return diagnose.Fact[[]*workv1alpha1.Work]{}
 	}
 	var works []*workv1alpha1.Work
-	err := ForEachPage(ctx, r.karmada, func(list *workv1alpha1.WorkList) {
+	err := command.ForEachPage(ctx, r.karmada, func(list *workv1alpha1.WorkList) {
 		for i := range list.Items {
 			if binding.BelongsTo(&list.Items[i], bound) {
 				works = append(works, &list.Items[i])
@@ -132,7 +130,7 @@ func (r *Reader) ReadAttached(ctx context.Context, bound binding.Object) diagnos
 			attached = append(attached, candidate)
 		}
 	}
-	err := ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ResourceBindingList) {
+	err := command.ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ResourceBindingList) {
 		for i := range list.Items {
 			add(&list.Items[i])
 		}
@@ -140,7 +138,7 @@ func (r *Reader) ReadAttached(ctx context.Context, bound binding.Object) diagnos
 	if err != nil {
 		return listed(attached, "ResourceBindings", err)
 	}
-	err = ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ClusterResourceBindingList) {
+	err = command.ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ClusterResourceBindingList) {
 		for i := range list.Items {
 			add(&list.Items[i])
 		}
@@ -150,7 +148,7 @@ func (r *Reader) ReadAttached(ctx context.Context, bound binding.Object) diagnos
 
 func (r *Reader) readClusters(ctx context.Context) diagnose.Fact[[]*clusterv1alpha1.Cluster] {
 	var clusters []*clusterv1alpha1.Cluster
-	err := ForEachPage(ctx, r.karmada, func(list *clusterv1alpha1.ClusterList) {
+	err := command.ForEachPage(ctx, r.karmada, func(list *clusterv1alpha1.ClusterList) {
 		for i := range list.Items {
 			clusters = append(clusters, &list.Items[i])
 		}
@@ -162,7 +160,7 @@ func (r *Reader) readClusters(ctx context.Context) diagnose.Fact[[]*clusterv1alp
 func (r *Reader) readPolicies(ctx context.Context) diagnose.Fact[[]policy.Object] {
 	var policies []policy.Object
 	if namespace := r.Template.Key.Namespace; namespace != "" {
-		err := ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.PropagationPolicyList) {
+		err := command.ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.PropagationPolicyList) {
 			for i := range list.Items {
 				policies = append(policies, &list.Items[i])
 			}
@@ -171,7 +169,7 @@ func (r *Reader) readPolicies(ctx context.Context) diagnose.Fact[[]policy.Object
 			return listed(policies, "PropagationPolicies", err)
 		}
 	}
-	err := ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.ClusterPropagationPolicyList) {
+	err := command.ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.ClusterPropagationPolicyList) {
 		for i := range list.Items {
 			policies = append(policies, &list.Items[i])
 		}
@@ -183,7 +181,7 @@ func (r *Reader) readPolicies(ctx context.Context) diagnose.Fact[[]policy.Object
 func (r *Reader) readOverrides(ctx context.Context) diagnose.Fact[[]override.Object] {
 	var policies []override.Object
 	if namespace := r.Template.Key.Namespace; namespace != "" {
-		err := ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.OverridePolicyList) {
+		err := command.ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.OverridePolicyList) {
 			for i := range list.Items {
 				policies = append(policies, &list.Items[i])
 			}
@@ -192,7 +190,7 @@ func (r *Reader) readOverrides(ctx context.Context) diagnose.Fact[[]override.Obj
 			return listed(policies, "OverridePolicies", err)
 		}
 	}
-	err := ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.ClusterOverridePolicyList) {
+	err := command.ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.ClusterOverridePolicyList) {
 		for i := range list.Items {
 			policies = append(policies, &list.Items[i])
 		}
@@ -220,26 +218,6 @@ func (r *Reader) unservedKinds(facts *diagnose.Facts) sets.Set[schema.GroupVersi
 		}
 	}
 	return unserved
-}
-
-// ForEachPage lists objects and calls take for each page. Each page has its own list, because a
-// decoder keeps fields of a list that the next page does not set.
-func ForEachPage[L any, P interface {
-	*L
-	client.ObjectList
-}](ctx context.Context, karmada client.Reader, take func(P), options ...client.ListOption) error {
-	next := ""
-	for {
-		list := P(new(L))
-		page := append([]client.ListOption{client.Limit(PageSize), client.Continue(next)}, options...)
-		if err := karmada.List(ctx, list, page...); err != nil {
-			return err // the caller names the collection
-		}
-		take(list)
-		if next = list.GetContinue(); next == "" {
-			return nil
-		}
-	}
 }
 
 func listed[T any](objects []T, what string, err error) diagnose.Fact[[]T] {

@@ -92,27 +92,27 @@ func (r *controlPlaneReader) readLists(ctx context.Context, in *simulation.Input
 		what string
 		err  error
 	}{
-		{"Clusters", ForEachPage(ctx, r.karmada, func(list *clusterv1alpha1.ClusterList) {
+		{"Clusters", command.ForEachPage(ctx, r.karmada, func(list *clusterv1alpha1.ClusterList) {
 			for i := range list.Items {
 				in.Clusters = append(in.Clusters, &list.Items[i])
 			}
 		})},
-		{"PropagationPolicies", ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.PropagationPolicyList) {
+		{"PropagationPolicies", command.ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.PropagationPolicyList) {
 			for i := range list.Items {
 				in.Policies = append(in.Policies, &list.Items[i])
 			}
 		})},
-		{"ClusterPropagationPolicies", ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.ClusterPropagationPolicyList) {
+		{"ClusterPropagationPolicies", command.ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.ClusterPropagationPolicyList) {
 			for i := range list.Items {
 				in.Policies = append(in.Policies, &list.Items[i])
 			}
 		})},
-		{"ResourceBindings", ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ResourceBindingList) {
+		{"ResourceBindings", command.ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ResourceBindingList) {
 			for i := range list.Items {
 				in.Bindings = append(in.Bindings, &list.Items[i])
 			}
 		})},
-		{"ClusterResourceBindings", ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ClusterResourceBindingList) {
+		{"ClusterResourceBindings", command.ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ClusterResourceBindingList) {
 			for i := range list.Items {
 				in.Bindings = append(in.Bindings, &list.Items[i])
 			}
@@ -181,20 +181,17 @@ func (r *controlPlaneReader) readTemplates(ctx context.Context, of collection, i
 	if of.namespace != "" && isNamespaced(mapping) {
 		options = append(options, client.InNamespace(of.namespace))
 	}
-	for next := ""; ; {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(of.kind.GroupVersion().WithKind(of.kind.Kind + "List"))
-		page := append([]client.ListOption{client.Limit(PageSize), client.Continue(next)}, options...)
-		if err := r.karmada.List(ctx, list, page...); err != nil {
-			return fmt.Errorf("listing objects of kind %s: %w", of.kind.Kind, err)
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(of.kind.GroupVersion().WithKind(of.kind.Kind + "List"))
+	err = command.ForEachPageOf(ctx, r.karmada, list, func(page *unstructured.UnstructuredList) {
+		for i := range page.Items {
+			in.Templates = append(in.Templates, &page.Items[i])
 		}
-		for i := range list.Items {
-			in.Templates = append(in.Templates, &list.Items[i])
-		}
-		if next = list.GetContinue(); next == "" {
-			return nil
-		}
+	}, options...)
+	if err != nil {
+		return fmt.Errorf("listing objects of kind %s: %w", of.kind.Kind, err)
 	}
+	return nil
 }
 
 // The feature gates on which a simulation depends.

@@ -179,9 +179,6 @@ func (o *heldOptions) decide(ctx context.Context, v heldDecision, names []string
 	return joinLimited(failures)
 }
 
-// heldPageSize is the maximum number of Works that one list request returns.
-const heldPageSize = 500
-
 // heldFilter selects held deletions. Empty fields select all.
 type heldFilter struct{ namespace, cluster, reason string }
 
@@ -261,24 +258,22 @@ func (o *heldOptions) find(ctx context.Context, names []string) (heldWorkClient,
 
 // list returns the held deletions that a selection selects.
 func (h heldWorkClient) list(ctx context.Context, s heldFilter) ([]heldDeletion, error) {
-	options := []client.ListOption{client.Limit(heldPageSize)}
+	var options []client.ListOption
 	if s.cluster != "" {
 		options = append(options, client.InNamespace(work.ExecutionNamespace(s.cluster)))
 	}
 	var found []heldDeletion
-	for page, next := (&workv1alpha1.WorkList{}), ""; ; {
-		if err := h.karmada.List(ctx, page, append(options, client.Continue(next))...); err != nil {
-			return nil, fmt.Errorf("listing Works: %w", err)
-		}
+	err := command.ForEachPage(ctx, h.karmada, func(page *workv1alpha1.WorkList) {
 		for i := range page.Items {
 			if one, ok := newHeldDeletion(&page.Items[i]); ok && one.isSelected(s) {
 				found = append(found, one)
 			}
 		}
-		if next = page.Continue; next == "" {
-			return found, nil
-		}
+	}, options...)
+	if err != nil {
+		return nil, fmt.Errorf("listing Works: %w", err)
 	}
+	return found, nil
 }
 
 // newHeldDeletion returns the held deletion of a Work, or false if its deletion is not held.

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
-	domain "karmada.io/karmada/internal/domain/promotion"
 )
 
 // promotion is one run of the command.
@@ -38,12 +40,12 @@ type promotionPlan struct {
 
 // promote promotes an object of the member.
 func (p promotion) promote(ctx context.Context, object clusterObject) error {
-	if err := domain.CheckPromotable(object.Unstructured); err != nil {
+	if err := validatePromotable(object.Unstructured); err != nil {
 		return err
 	}
-	plan := promotionPlan{object: object, template: domain.NewTemplate(object.Unstructured)}
+	plan := promotionPlan{object: object, template: newPromotedTemplate(object.Unstructured)}
 	if p.autoPolicy {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(domain.NewPolicy(plan.template, p.cluster, p.policyName, p.dependencies))
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(newPromotionPolicy(plan.template, p.cluster, p.policyName, p.dependencies))
 		if err != nil {
 			return fmt.Errorf("converting the policy: %w", err)
 		}
@@ -70,7 +72,7 @@ func (p promotion) promote(ctx context.Context, object clusterObject) error {
 // not call it if promote knows that the template exists, because then this control plane manages
 // the object.
 func (p promotion) warnAboutManager(object clusterObject) {
-	if manager := domain.ManagingWork(object.Unstructured); manager != "" {
+	if manager := managingWorkOf(object.Unstructured); manager != "" {
 		p.Program.Messagef("warning: %s is managed by Work %s of a control plane; if that is another control plane that still runs, both will overwrite each other's changes",
 			describeObject(object.mapping, object.GetNamespace(), object.GetName()), manager)
 	}
@@ -196,18 +198,134 @@ func (p promotion) printResult(plan promotionPlan) {
 		return
 	}
 	out := p.Program.Out
-	fmt.Fprintf(out, "ResourceTemplate (%s) is created successfully\n", domain.NamespacedName(plan.template))
+	fmt.Fprintf(out, "ResourceTemplate (%s) is created successfully\n", namespacedName(plan.template))
 	switch {
 	case plan.policy == nil:
 	case plan.policy.GetNamespace() == "":
 		fmt.Fprintf(out, "ClusterPropagationPolicy %s is created successfully\n", plan.policy.GetName())
 	default:
-		fmt.Fprintf(out, "PropagationPolicy (%s) is created successfully\n", domain.NamespacedName(plan.policy))
+		fmt.Fprintf(out, "PropagationPolicy (%s) is created successfully\n", namespacedName(plan.policy))
 	}
 	fmt.Fprintf(out, "Resource %s is promoted successfully\n", formatResource(plan.mapping.Resource, plan.template))
 }
 
 // formatResource formats an object as "<gvr>"(<namespace>/<name>).
 func formatResource(resource schema.GroupVersionResource, object *unstructured.Unstructured) string {
-	return fmt.Sprintf("%q(%s)", resource.String(), domain.NamespacedName(object))
+	return fmt.Sprintf("%q(%s)", resource.String(), namespacedName(object))
+}
+
+// promoteDependencies creates templates for the dependencies of the object. These templates need
+// no policy, because they are propagated together with the object.
+func (p promotion) promoteDependencies(ctx context.Context, plan promotionPlan, created *createdObjects) error {
+	rule := p.rules.Rules(plan.template.GroupVersionKind()).Dependencies
+	if rule == nil {
+		p.Program.Messagef("there is no rule for the dependencies of a %s", plan.template.GetKind())
+		return nil
+	}
+	dependencies, err := rule(ctx, plan.template)
+	if err != nil {
+		return fmt.Errorf("finding the dependencies of %s: %w", describeObject(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()), err)
+	}
+	references := dependency.References(plan.template, dependencies)
+	p.Program.Messagef("dependencies by the built-in rule for kind %s: %s", plan.template.GetKind(), formatReferences(references))
+	for _, reference := range references {
+		objects, err := p.resolveReference(ctx, reference)
+		if err != nil {
+			return err
+		}
+		for _, object := range objects {
+			if err := p.promoteDependency(ctx, object, created); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// formatReferences lists references in one line.
+func formatReferences(references []dependency.Reference) string {
+	if len(references) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, reference := range references {
+		name := reference.Name
+		if name == "" {
+			name = metav1.FormatLabelSelector(reference.LabelSelector)
+		}
+		if reference.Namespace != "" {
+			name = reference.Namespace + "/" + name
+		}
+		names = append(names, reference.Kind+" "+name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// resolveReference reads the referenced objects from the member. It skips missing objects.
+func (p promotion) resolveReference(ctx context.Context, reference dependency.Reference) ([]clusterObject, error) {
+	kind := dependency.ReferencedKind(reference)
+	mapping, err := p.member.mappingOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	if reference.Name != "" {
+		object, err := p.member.get(ctx, mapping, reference.Namespace, reference.Name)
+		if err == nil && object == nil {
+			p.Program.Messagef("%s is a dependency but does not exist in %s: it is skipped", describeObject(mapping, reference.Namespace, reference.Name), p.member.target)
+		}
+		if err != nil || object == nil {
+			return nil, err
+		}
+		return []clusterObject{{object, mapping}}, nil
+	}
+	selector := dependency.SelectorOf(reference)
+	if selector == nil {
+		return nil, nil
+	}
+	listed, err := p.member.list(ctx, mapping, reference.Namespace, selector.String())
+	if err != nil {
+		return nil, err
+	}
+	var objects []clusterObject
+	for i := range listed {
+		objects = append(objects, clusterObject{&listed[i], mapping})
+	}
+	return objects, nil
+}
+
+func (p promotion) promoteDependency(ctx context.Context, object clusterObject, created *createdObjects) error {
+	if err := validatePromotable(object.Unstructured); err != nil {
+		p.Program.Messagef("%s is skipped: %v", describeObject(object.mapping, object.GetNamespace(), object.GetName()), err)
+		return nil
+	}
+	template := newPromotedTemplate(object.Unstructured)
+	mapping, err := p.karmada.mappingOf(template.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	name := formatResource(mapping.Resource, template)
+	err = p.createIfMissing(ctx, mapping, template, created)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		p.Program.Messagef("Dependency resource %s already exists in the control plane", name)
+	case err != nil:
+		return err
+	case p.dryRun:
+	default:
+		fmt.Fprintf(p.Program.Out, "Dependency resource %s is promoted successfully\n", name)
+	}
+	return nil
+}
+
+// createIfMissing creates a template. If the control plane has the template already, it sends no
+// create request and returns AlreadyExists.
+func (p promotion) createIfMissing(ctx context.Context, mapping *meta.RESTMapping, template *unstructured.Unstructured, created *createdObjects) error {
+	existing, err := p.karmada.get(ctx, mapping, template.GetNamespace(), template.GetName())
+	if err != nil {
+		return err
+	}
+	if existing != nil {
+		return apierrors.NewAlreadyExists(mapping.Resource.GroupResource(), template.GetName())
+	}
+	return p.create(ctx, mapping, template, created)
 }

@@ -1,12 +1,4 @@
-// Package promotion creates the template and the policy with which the control plane manages an
-// existing object of a member. The policy keeps the object in its cluster.
-//
-// Invariants:
-//   - The template contains only the fields that a user would write, and no fields that the member
-//     cluster or an earlier control plane set.
-//   - The object in the member is taken over and never recreated.
-//   - The policy selects only this object and only this cluster.
-package promotion
+package ownership
 
 import (
 	"cmp"
@@ -23,10 +15,10 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// NewTemplate returns the template for a member object. It sets the conflict resolution Overwrite,
+// newPromotedTemplate returns the template for a member object. It sets the conflict resolution Overwrite,
 // because otherwise the control plane would not take over an object that it does not own. If the
 // object already has a conflict resolution, it is kept.
-func NewTemplate(memberObject *unstructured.Unstructured) *unstructured.Unstructured {
+func newPromotedTemplate(memberObject *unstructured.Unstructured) *unstructured.Unstructured {
 	template := memberObject.DeepCopy()
 	resolution, found := template.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]
 	work.Release(template)
@@ -43,9 +35,9 @@ func NewTemplate(memberObject *unstructured.Unstructured) *unstructured.Unstruct
 	return template
 }
 
-// ManagingWork returns the namespace and name of the Work that manages a member object, or ""
+// managingWorkOf returns the namespace and name of the Work that manages a member object, or ""
 // if the object is not managed.
-func ManagingWork(memberObject *unstructured.Unstructured) string {
+func managingWorkOf(memberObject *unstructured.Unstructured) string {
 	if memberObject.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] != workv1alpha1.ManagedByKarmadaLabelValue {
 		return ""
 	}
@@ -53,11 +45,11 @@ func ManagingWork(memberObject *unstructured.Unstructured) string {
 	return annotations[workv1alpha1.WorkNamespaceAnnotation] + "/" + annotations[workv1alpha1.WorkNameAnnotation]
 }
 
-// NewPolicy returns the policy that keeps an object in its cluster: a PropagationPolicy in the
+// newPromotionPolicy returns the policy that keeps an object in its cluster: a PropagationPolicy in the
 // namespace of the template, or a ClusterPropagationPolicy for a cluster-scoped object. If name is
 // empty, a name is generated. If dependencies is true, the dependencies of the object are
 // propagated too.
-func NewPolicy(template *unstructured.Unstructured, cluster, name string, dependencies bool) policy.Object {
+func newPromotionPolicy(template *unstructured.Unstructured, cluster, name string, dependencies bool) policy.Object {
 	kind := template.GroupVersionKind()
 	name = cmp.Or(name, policy.GeneratedName(kind, template.GetNamespace(), template.GetName()))
 	spec := policyv1alpha1.PropagationSpec{
@@ -81,20 +73,20 @@ func NewPolicy(template *unstructured.Unstructured, cluster, name string, depend
 	}
 }
 
-// CheckPromotable returns an error if an object cannot be a template.
-func CheckPromotable(object *unstructured.Unstructured) error {
+// validatePromotable returns an error if an object cannot be a template.
+func validatePromotable(object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	if tenancy.DefaultSkippedAPIs().Skips(kind) {
 		return fmt.Errorf("objects of kind %s (%s) are never propagated, so they cannot be promoted", kind.Kind, object.GetAPIVersion())
 	}
 	if (tenancy.SkippedNamespaces{}).Skips(kind, object.GetNamespace(), object.GetName()) {
-		return fmt.Errorf("%s %s belongs to Karmada itself and is never propagated", kind.Kind, NamespacedName(object))
+		return fmt.Errorf("%s %s belongs to Karmada itself and is never propagated", kind.Kind, namespacedName(object))
 	}
 	return nil
 }
 
-// NamespacedName returns namespace/name, or only the name for a cluster-scoped object.
-func NamespacedName(object metav1.Object) string {
+// namespacedName returns namespace/name, or only the name for a cluster-scoped object.
+func namespacedName(object metav1.Object) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()
 	}

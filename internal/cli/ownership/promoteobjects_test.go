@@ -1,4 +1,4 @@
-package promotion_test
+package ownership
 
 import (
 	"testing"
@@ -7,8 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
-
-	"karmada.io/karmada/internal/domain/promotion"
 )
 
 func parseObject(t *testing.T, text string) *unstructured.Unstructured {
@@ -20,7 +18,7 @@ func parseObject(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-func TestTemplate(t *testing.T) {
+func TestPromotedTemplate(t *testing.T) {
 	tests := map[string]struct{ member, want string }{
 		"fields of the member cluster are removed": {
 			member: `
@@ -114,7 +112,7 @@ spec: {ports: [{port: 80}]}
 		t.Run(name, func(t *testing.T) {
 			member := parseObject(t, test.member)
 			before := member.DeepCopy()
-			if diff := cmp.Diff(parseObject(t, test.want).Object, promotion.NewTemplate(member).Object); diff != "" {
+			if diff := cmp.Diff(parseObject(t, test.want).Object, newPromotedTemplate(member).Object); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before.Object, member.Object); diff != "" {
@@ -135,14 +133,14 @@ func TestTemplateIsIdempotent(t *testing.T) {
 		member.SetName("a")
 		member.SetLabels(text.Draw(t, "labels"))
 		member.SetAnnotations(text.Draw(t, "annotations"))
-		once := promotion.NewTemplate(member)
-		if diff := cmp.Diff(once.Object, promotion.NewTemplate(once).Object); diff != "" {
+		once := newPromotedTemplate(member)
+		if diff := cmp.Diff(once.Object, newPromotedTemplate(once).Object); diff != "" {
 			t.Fatalf("(-first +second):\n%s", diff)
 		}
 	})
 }
 
-func TestPolicy(t *testing.T) {
+func TestPromotionPolicy(t *testing.T) {
 	const spec = `
   conflictResolution: Overwrite
   placement: {clusterAffinity: {clusterNames: [m1]}}
@@ -183,7 +181,7 @@ spec:
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			made := promotion.NewPolicy(parseObject(t, test.object), "m1", test.name, test.dependencies)
+			made := newPromotionPolicy(parseObject(t, test.object), "m1", test.name, test.dependencies)
 			text, err := yaml.Marshal(made)
 			if err != nil {
 				t.Fatal(err)
@@ -210,7 +208,7 @@ func TestCheckPromotable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := promotion.CheckPromotable(parseObject(t, test.object)); (err != nil) != test.wantErr {
+			if err := validatePromotable(parseObject(t, test.object)); (err != nil) != test.wantErr {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -220,7 +218,7 @@ func TestCheckPromotable(t *testing.T) {
 func TestManager(t *testing.T) {
 	kept := "{metadata: {labels: {karmada.io/managed: 'true'}, annotations: {work.karmada.io/namespace: karmada-es-m1, work.karmada.io/name: web-1}}}"
 	for text, want := range map[string]string{kept: "karmada-es-m1/web-1", "{metadata: {labels: {karmada.io/managed: 'false'}}}": ""} {
-		if got := promotion.ManagingWork(parseObject(t, text)); got != want {
+		if got := managingWorkOf(parseObject(t, text)); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
