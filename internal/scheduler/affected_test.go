@@ -62,9 +62,9 @@ func TestClusterChangeQueuesOnlyAffectedBindings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newSource(t, newTestScheduler(t, withoutVersion(newBinding(withAffinityGroup))))
 			if test.before == nil {
-				o.clusterAdded(test.after, false)
+				o.handleClusterAdded(test.after, false)
 			} else {
-				o.clusterUpdated(test.before, test.after)
+				o.handleClusterUpdated(test.before, test.after)
 			}
 			if got := o.queue.Len(); got != test.want {
 				t.Errorf("%d bindings queued, want %d", got, test.want)
@@ -75,10 +75,10 @@ func TestClusterChangeQueuesOnlyAffectedBindings(t *testing.T) {
 
 func TestBindingIsNotHandedToTwoWorkers(t *testing.T) {
 	o := newSource(t, newTestScheduler(t, withoutVersion(newBinding())))
-	o.bindingAdded(newBinding(), false)
+	o.handleBindingAdded(newBinding(), false)
 	processed, _ := o.queue.Get()
-	o.bindingUpdated(newBinding(), newBinding(func(bound *workv1alpha2.ResourceBinding) { bound.Generation = 2 }))
-	o.bindingAdded(newBinding(named("other")), false)
+	o.handleBindingUpdated(newBinding(), newBinding(func(bound *workv1alpha2.ResourceBinding) { bound.Generation = 2 }))
+	o.handleBindingAdded(newBinding(named("other")), false)
 	if next, _ := o.queue.Get(); next != requestFor("other") {
 		t.Errorf("%s is handed out, want another binding than the one in process", next)
 	}

@@ -9,19 +9,19 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// assumptions holds the workloads that this scheduler placed recently, so that bindings that are
-// scheduled shortly after each other do not all use the same free resources. Only ResourceBindings
-// are tracked. A nil *assumptions tracks nothing.
+// assumptions tracks newly scheduled workloads, so that bindings that are scheduled shortly after each
+// other do not all use the same free resources. Only ResourceBindings are tracked. A nil *assumptions
+// tracks nothing.
 type assumptions struct {
 	mu    sync.Mutex
 	cache *capacity.AssumptionCache
-	// revision increases with every reservation. reserved holds the revision of the last
-	// reservation in each cluster.
+	// revision increases with each reservation. reserved holds the revision of each cluster's last
+	// reservation.
 	revision uint64
 	reserved map[string]uint64
 }
 
-// newAssumptions returns nil if the protection is disabled.
+// newAssumptions returns nil if enabled is false.
 func newAssumptions(enabled bool) *assumptions {
 	if !enabled {
 		return nil
@@ -29,14 +29,14 @@ func newAssumptions(enabled bool) *assumptions {
 	return &assumptions{cache: capacity.NewAssumptionCache(), reserved: map[string]uint64{}}
 }
 
-// tracks reports whether the targets of a binding are assumed.
+// tracks reports whether the binding's targets are tracked.
 func (a *assumptions) tracks(r request, bound binding.Object) bool {
 	return a != nil && r.namespaced && binding.IsWorkload(bound.BindingSpec())
 }
 
-// reserve records the targets of a binding before their write. It returns false, and records
-// nothing, if another binding reserved resources of one of the new targets after the capacity was
-// estimated: both bindings may have been promised the same resources. A nil estimatedAt means that
+// reserve records the binding's new targets before they are written. It returns false and records
+// nothing if another binding has reserved resources in a gaining cluster since the revision
+// estimatedAt, because both bindings may then use the same resources. A nil estimatedAt means that
 // the targets do not depend on capacity.
 func (a *assumptions) reserve(r request, before, after binding.Object, estimatedAt *uint64, now time.Time) bool {
 	if !a.tracks(r, after) {
@@ -58,8 +58,8 @@ func (a *assumptions) reserve(r request, before, after binding.Object, estimated
 	return true
 }
 
-// record records the targets of a binding after their write. With two equal states of the binding,
-// it undoes a reservation whose write failed.
+// record records the binding's new targets after they were written. If before and after are equal, it
+// reverts a reservation whose write failed.
 func (a *assumptions) record(r request, before, after binding.Object, now time.Time) {
 	if !a.tracks(r, after) {
 		return
@@ -69,7 +69,7 @@ func (a *assumptions) record(r request, before, after binding.Object, now time.T
 	a.cache.Record(r.NamespacedName, before.BindingSpec(), after.BindingSpec(), now)
 }
 
-// release removes a binding.
+// release stops tracking the binding.
 func (a *assumptions) release(r request) {
 	if a == nil || !r.namespaced {
 		return
@@ -79,8 +79,8 @@ func (a *assumptions) release(r request) {
 	a.cache.Release(r.NamespacedName)
 }
 
-// releaseHealthy removes a binding from the clusters in which its workload has become healthy,
-// because the resource summary of such a cluster contains the workload.
+// releaseHealthy stops tracking the binding in clusters in which its workload has become healthy,
+// because their resource summaries then include the workload.
 func (a *assumptions) releaseHealthy(older, newer binding.Object) {
 	if a == nil || !binding.IsNamespaced(newer) {
 		return
@@ -93,9 +93,11 @@ func (a *assumptions) releaseHealthy(older, newer binding.Object) {
 	}
 }
 
-// assumed returns the workloads that are assumed in the clusters, without the given binding, and the
-// revision of this state for reserve.
-func (a *assumptions) assumed(clusters []*clusterv1alpha1.Cluster, without request, now time.Time) (workloads map[string][]capacity.AssumedWorkload, revision uint64) {
+// assumedWorkloads returns the tracked workloads by cluster name, except those of the binding without,
+// and the revision to pass to reserve.
+func (a *assumptions) assumedWorkloads(
+	clusters []*clusterv1alpha1.Cluster, without request, now time.Time,
+) (workloads map[string][]capacity.AssumedWorkload, revision uint64) {
 	if a == nil {
 		return nil, 0
 	}

@@ -106,7 +106,7 @@ func TestBindingDoesNotCountAgainstItself(t *testing.T) {
 	if diff := cmp.Diff(want, stored.Spec.Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
-	assumed, _ := l.assumptions.assumed([]*clusterv1alpha1.Cluster{member("member1")}, requestFor("other"), noon.Time)
+	assumed, _ := l.assumptions.assumedWorkloads([]*clusterv1alpha1.Cluster{member("member1")}, requestFor("other"), noon.Time)
 	other := assumed["member1"]
 	if len(other) != 1 || other[0].Components[0].Replicas != 6 {
 		t.Errorf("assumed %+v", other)

@@ -9,7 +9,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// request identifies a binding of either scope.
+// request identifies a ResourceBinding or a ClusterResourceBinding.
 type request struct {
 	namespaced bool
 	types.NamespacedName
@@ -30,19 +30,18 @@ func (r request) String() string {
 	return r.Name
 }
 
-// urgency orders bindings that have the same schedule priority.
+// urgency orders bindings with the same schedule priority.
 type urgency int
 
 const (
-	// urgencyBackground is used for bindings that are listed at start or affected by a change of
-	// a cluster.
+	// urgencyBackground applies to bindings that are listed at start or affected by a changed cluster.
 	urgencyBackground urgency = -1
-	// urgencyLive is used for bindings that were changed.
+	// urgencyLive applies to changed bindings.
 	urgencyLive urgency = 0
 )
 
-// priority returns the priority of a binding in the queue. It orders bindings by schedule priority
-// first, and then by urgency.
+// priority returns the binding's priority in the queue, which depends first on its schedule priority
+// and then on its urgency.
 func (s *scheduler) priority(bound binding.Object, u urgency) *int {
 	place := int(u)
 	if wanted := bound.BindingSpec().SchedulePriority; s.options.PriorityScheduling && wanted != nil {
@@ -51,12 +50,10 @@ func (s *scheduler) priority(bound binding.Object, u urgency) *int {
 	return &place
 }
 
-// failureBackoff tracks the bindings whose last scheduling failed, and when each of them is
-// retried.
+// failureBackoff tracks the bindings that could not be scheduled, and when each of them is retried.
 type failureBackoff struct {
 	baseDelay, maxDelay, capacityDelay time.Duration
-	// usesCapacityDelay enables the separate delay for bindings that do not fit because clusters
-	// lack capacity.
+	// usesCapacityDelay enables capacityDelay for bindings that lack capacity.
 	usesCapacityDelay bool
 	now               func() time.Time
 
@@ -77,10 +74,10 @@ func newFailureBackoff(o Options) *failureBackoff {
 	}
 }
 
-// recordFailure counts a failure and returns the delay before the retry. The delay starts at the
-// base delay and doubles with every consecutive failure up to the maximum. If only capacity is
-// missing, the delay is the capacity delay.
-func (f *failureBackoff) recordFailure(r request, class retryMode) time.Duration {
+// recordFailure counts a failure and returns the delay before the retry. The delay starts at baseDelay
+// and doubles with every consecutive failure, up to maxDelay. For retryWhenCapacity, it is
+// capacityDelay if usesCapacityDelay is set.
+func (f *failureBackoff) recordFailure(r request, mode retryMode) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := f.waiting[r]
@@ -93,7 +90,7 @@ func (f *failureBackoff) recordFailure(r request, class retryMode) time.Duration
 	}
 	delay = min(delay, f.maxDelay)
 	w.failures++
-	w.forCapacity = f.usesCapacityDelay && class == retryWhenCapacity
+	w.forCapacity = f.usesCapacityDelay && mode == retryWhenCapacity
 	if w.forCapacity {
 		delay = f.capacityDelay
 	}
@@ -102,15 +99,14 @@ func (f *failureBackoff) recordFailure(r request, class retryMode) time.Duration
 	return delay
 }
 
-// reset removes the failures of a binding. It is called when the binding was scheduled, was
-// changed, or needs no retry.
+// reset clears the binding's failures, after it was scheduled or has changed, or if it needs no retry.
 func (f *failureBackoff) reset(r request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.waiting, r)
 }
 
-// waitingForCapacity returns the bindings that wait for more capacity in clusters.
+// waitingForCapacity returns the bindings that wait until a cluster has more capacity.
 func (f *failureBackoff) waitingForCapacity() []request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,7 +119,8 @@ func (f *failureBackoff) waitingForCapacity() []request {
 	return requests
 }
 
-// count returns the number of bindings that wait now, either for capacity or after another failure.
+// count returns the number of waiting bindings: those that wait for capacity, or those that wait after
+// another failure.
 func (f *failureBackoff) count(forCapacity bool) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -210,7 +210,7 @@ func newBenchScheduler(b *testing.B, clusters int, bindings []*workv1alpha2.Reso
 	}))
 	b.Cleanup(queue.ShutDown)
 	watch := &source{scheduler: s, ctx: b.Context(), queue: queue}
-	store.updated = watch.bindingUpdated
+	store.updated = watch.handleBindingUpdated
 	go func() {
 		for deliver := range store.events {
 			deliver()
@@ -235,7 +235,7 @@ func BenchmarkPendingBindings(b *testing.B) {
 		watch, store := newBenchScheduler(b, 50, bindings)
 		b.StartTimer()
 		for _, bound := range bindings {
-			watch.bindingAdded(bound, true)
+			watch.handleBindingAdded(bound, true)
 		}
 		process(b, watch, store, 2*count)
 		b.StopTimer()
@@ -292,12 +292,12 @@ func BenchmarkClusterLabelChange(b *testing.B) {
 	watch, _ := newBenchScheduler(b, 50, bindings)
 	before := benchCluster(60)
 	before.Labels["group"] = "none"
-	watch.clusterAdded(before, true)
+	watch.handleClusterAdded(before, true)
 	after := before.DeepCopy()
 	after.Labels = map[string]string{"group": "group-3"}
 	b.ReportAllocs()
 	for b.Loop() {
-		watch.clusterUpdated(before, after)
+		watch.handleClusterUpdated(before, after)
 		if queued := watch.queue.Len(); queued != affected {
 			b.Fatalf("%d bindings are queued, want %d", queued, affected)
 		}

@@ -15,29 +15,32 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// estimation estimates the capacity for one pass, and collects the clusters whose estimators failed.
+// estimation estimates the clusters' capacity during a pass, and collects the failures of estimators.
 type estimation struct {
 	table  []estimators.Row
 	demand capacity.Demand
-	// assumed returns the workloads that are assumed in clusters, and the revision of this state.
+	// assumed returns the assumed workloads by cluster name, and the revision of the assumptions.
 	assumed func([]*clusterv1alpha1.Cluster) (map[string][]capacity.AssumedWorkload, uint64)
-	// assumedAt is the revision of the first estimate, or nil before it.
+	// assumedAt is the revision of the assumptions at the first estimate, or nil before it.
 	assumedAt *uint64
-	failures  map[string]string
-	// limited are the clusters with less room than their resource summaries show.
+	// failures holds the errors of estimators by cluster name.
+	failures map[string]string
+	// limited holds the clusters for which an accurate estimator returned less than the resource
+	// summary in the Cluster's status.
 	limited sets.Set[string]
 }
 
 func (s *scheduler) newEstimation(p pass) *estimation {
 	return &estimation{
-		table: s.estimators, demand: placement.DemandOf(p.stored.BindingSpec(), s.options.Features), failures: map[string]string{}, limited: sets.New[string](),
+		table: s.estimators, demand: placement.DemandOf(p.stored.BindingSpec(), s.options.Features),
+		failures: map[string]string{}, limited: sets.New[string](),
 		assumed: func(clusters []*clusterv1alpha1.Cluster) (map[string][]capacity.AssumedWorkload, uint64) {
-			return s.assumptions.assumed(clusters, p.request, p.started)
+			return s.assumptions.assumedWorkloads(clusters, p.request, p.started)
 		},
 	}
 }
 
-// estimate asks all estimators and returns the lowest estimate for each cluster.
+// estimate asks all estimators, and returns the lowest estimate for each cluster in the same order.
 func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster) []int32 {
 	demand := e.demand
 	assumed, revision := e.assumed(clusters)
@@ -57,10 +60,8 @@ func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.C
 	return capacity.Counts(limits)
 }
 
-// describeLimits returns a sentence with the clusters in which an accurate estimator finds less room
-// than the resource summary, which is the first row of the table. The sentence is empty if there is
-// no such cluster. Without the sentence, users would compare a failure only with the status of the
-// clusters.
+// describeLimits returns a sentence that names the limited clusters, or an empty string if there are
+// none. Without the sentence, a failure would seem to contradict the Clusters' statuses.
 func (e *estimation) describeLimits() string {
 	if len(e.limited) == 0 {
 		return ""
@@ -76,11 +77,11 @@ func describeFailures(failures []capacity.Failure) string {
 	return strings.Join(texts, ", ")
 }
 
-// estimatorNotePrefix begins the note about failed estimators, which is the end of a message.
+// estimatorNotePrefix starts the note about failed estimators at the end of a message.
 const estimatorNotePrefix = "Failed estimators are ignored, and the resource summary is used: "
 
-// withEstimatorNote returns the message with a note about the clusters whose estimators failed. The
-// result is not longer than the message of a condition.
+// withEstimatorNote appends a note about failed estimators to the message. failures holds their errors
+// by cluster name. The result does not exceed the length limit of a condition's message.
 func withEstimatorNote(message string, failures map[string]string) string {
 	if len(failures) == 0 {
 		return message
@@ -88,7 +89,7 @@ func withEstimatorNote(message string, failures map[string]string) string {
 	return conditions.EnumerateCauses(withSentence(message, estimatorNotePrefix), failures)
 }
 
-// isSameExceptNote reports whether two messages differ at most in their notes about failed
+// isSameExceptNote reports whether both messages are equal, ignoring their notes about failed
 // estimators.
 func isSameExceptNote(a, b string) bool {
 	withoutNote := func(message string) string {
@@ -98,8 +99,8 @@ func isSameExceptNote(a, b string) bool {
 	return withoutNote(a) == withoutNote(b)
 }
 
-// logLimits logs one line if estimators have no estimate for some clusters. With a high verbosity
-// it also logs for each cluster which estimator limits the replicas of that cluster.
+// logLimits logs one line if estimators failed for some clusters. At verbosity 4, it also logs each
+// cluster's limit and the estimator that returned it.
 func logLimits(ctx context.Context, clusters []*clusterv1alpha1.Cluster, limits []capacity.Limit) {
 	logger, failed, example := klog.FromContext(ctx), 0, -1
 	isDetailed := logger.V(4).Enabled()

@@ -7,21 +7,19 @@ import (
 )
 
 const (
-	// busyQueueLength is the number of waiting bindings from which events are deferred.
+	// busyQueueLength is the minimum number of waiting bindings for which events are deferred.
 	busyQueueLength = 100
 	// eventInterval and eventsPerInterval limit the rate of deferred events, because the recorder
 	// drops events that it cannot send fast enough.
 	eventInterval     = 100 * time.Millisecond
 	eventsPerInterval = 20
-	// maxEventDelay is how long an event is deferred at most. A full backlog sends its oldest events
-	// earlier.
+	// maxEventDelay is the maximum delay of an event. A full backlog records its oldest events earlier.
 	maxEventDelay     = 30 * time.Second
 	maxDeferredEvents = 10_000
 )
 
-// eventBacklog defers events while many bindings wait. An event costs the API
-// server as much as a write of a binding, and the decisions about the other bindings are more
-// urgent. A nil *eventBacklog defers nothing.
+// eventBacklog defers events while many bindings wait to be scheduled, because recording an event costs
+// the API server as much as writing a binding. A nil *eventBacklog defers nothing.
 type eventBacklog struct {
 	isBusy func() bool
 	now    func() time.Time
@@ -41,7 +39,7 @@ func newEventBacklog(isBusy func() bool, now func() time.Time) *eventBacklog {
 	return &eventBacklog{isBusy: isBusy, now: now, added: make(chan struct{}, 1)}
 }
 
-// record records an event now or later. The events are recorded in the order of the calls.
+// record calls the function immediately or later. The functions are called in order.
 func (e *eventBacklog) record(record func()) {
 	if e == nil || !e.shouldDefer(record) {
 		record()
@@ -59,13 +57,13 @@ func (e *eventBacklog) shouldDefer(record func()) bool {
 	e.pending = append(e.pending, deferredEvent{record: record, at: e.now()})
 	select {
 	case e.added <- struct{}{}:
-	default: // run is told already
+	default: // run has not processed the previous notification yet
 	}
 	return true
 }
 
-// run records the deferred events until the context ends. The events that are still deferred then
-// are lost, like the events that the recorder has not sent.
+// run records the deferred events until ctx is canceled. Events that are still deferred then are lost,
+// like events that the recorder has not sent yet.
 func (e *eventBacklog) run(ctx context.Context) {
 	for {
 		select {
@@ -83,7 +81,8 @@ func (e *eventBacklog) run(ctx context.Context) {
 	}
 }
 
-// recordDue records the events of one interval, and reports whether events are still deferred.
+// recordDue records the events that are due in this interval, and reports whether events are still
+// deferred.
 func (e *eventBacklog) recordDue() (more bool) {
 	due, more := e.takeDue()
 	for _, event := range due {

@@ -10,14 +10,14 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// recordSuccessEvent records an event on the template if the targets changed. It uses the template
-// because users look for events there. The event is deferred while many bindings wait.
-func (s *scheduler) recordSuccessEvent(p pass, desired binding.Object, v verdict) {
-	if v.err != nil || sameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
+// recordSuccessEvent records an event on the template, where users look for it, if the targets have
+// changed. The event is deferred while many bindings wait.
+func (s *scheduler) recordSuccessEvent(p pass, desired binding.Object, out outcome) {
+	if out.err != nil || haveSameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
 		return
 	}
 	template := binding.TemplateReference(desired)
-	message := withEstimatorNote(successMessage(desired), v.failedEstimators)
+	message := withEstimatorNote(successMessage(desired), out.failedEstimators)
 	s.deferredEvents.record(func() {
 		s.events.RecordDecision(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", message)
 	})
@@ -31,18 +31,17 @@ func successMessage(bound binding.Object) string {
 	return fmt.Sprintf("%s Result%s {%s}", messageScheduled, colon, placement.DescribeTargets(bound.BindingSpec()))
 }
 
-// recordFailureEvents records why the binding, or some of its affinity groups, could not be
-// scheduled. It records events on the binding and on the template, and repeats them only if the
-// causes change. Other successes are recorded only on the template. The success that ends a
-// reported failure is recorded on the binding too, because otherwise the failure would be the last
-// event of the binding.
-func (s *scheduler) recordFailureEvents(p pass, v verdict) {
-	failures := failureErrors(p.stored, v)
+// recordFailureEvents records on the binding and on the template why the binding, or some of its
+// affinity groups, could not be scheduled. It repeats the events only if the causes change. After a
+// reported failure, it also records the success on the binding, because the failure would otherwise
+// remain the binding's last event.
+func (s *scheduler) recordFailureEvents(p pass, out outcome) {
+	failures := failureErrors(p.stored, out)
 	if !s.reportedFailures.update(p.request, failures) {
 		return
 	}
-	// The event may be deferred, and p and v refer to the snapshot of all clusters.
-	stored, hasSucceeded := p.stored, v.reason == workv1alpha2.BindingReasonSuccess
+	// The event may be deferred, so the function must not keep p, which holds the snapshot.
+	stored, hasSucceeded := p.stored, out.reason == workv1alpha2.BindingReasonSuccess
 	s.deferredEvents.record(func() { s.recordFailures(stored, hasSucceeded, failures) })
 }
 
@@ -62,20 +61,20 @@ func (s *scheduler) recordFailures(stored binding.Object, hasSucceeded bool, fai
 	}
 }
 
-// failureErrors returns the failures to report. The failures of the affinity groups come first.
-func failureErrors(bound binding.Object, v verdict) []error {
+// failureErrors returns the failures to report, those of affinity groups first.
+func failureErrors(bound binding.Object, out outcome) []error {
 	var failures []error
-	for _, group := range v.failedGroups {
+	for _, group := range out.failedGroups {
 		failures = append(failures, fmt.Errorf("failed to schedule %s(%s) with clusterAffinities index(%d) %q: %w",
 			bindingKind(bound), requestOf(bound), group.Index, group.Name, group.Err))
 	}
-	if v.err == nil {
+	if out.err == nil {
 		return failures
 	}
-	if v.message == "" || v.message == v.err.Error() {
-		return append(failures, v.err)
+	if out.message == "" || out.message == out.err.Error() {
+		return append(failures, out.err)
 	}
-	return append(failures, errors.New(v.message))
+	return append(failures, errors.New(out.message))
 }
 
 func bindingKind(bound binding.Object) string {
@@ -85,8 +84,8 @@ func bindingKind(bound binding.Object) string {
 	return workv1alpha2.ResourceKindClusterResourceBinding
 }
 
-// reportedFailures stores the failures of each binding as one text, so that the failures of
-// several affinity groups are not reported alternately.
+// reportedFailures stores each binding's failures as a single text, so that a binding with several
+// failed affinity groups does not alternate between their events.
 type reportedFailures struct {
 	mu       sync.Mutex
 	messages map[request]string
@@ -96,7 +95,7 @@ func newReportedFailures() *reportedFailures {
 	return &reportedFailures{messages: map[request]string{}}
 }
 
-// update stores the failures and reports whether they changed.
+// update stores the binding's failures and reports whether they have changed.
 func (t *reportedFailures) update(r request, failures []error) bool {
 	text := ""
 	if len(failures) > 0 {

@@ -31,7 +31,7 @@ func TestEventTexts(t *testing.T) {
 	if got := successMessage(following); got != "Binding has been scheduled successfully. Result: {member3}" {
 		t.Error(got)
 	}
-	v := verdict{err: errors.New("boom"), failedGroups: []placement.GroupFailure{{Index: 1, Name: "spare", Err: errors.New("full")}}}
+	v := outcome{err: errors.New("boom"), failedGroups: []placement.GroupFailure{{Index: 1, Name: "spare", Err: errors.New("full")}}}
 	var got []string
 	for _, err := range append(failureErrors(bound, v), failureErrors(clusterWide, v)...) {
 		got = append(got, err.Error())
@@ -66,7 +66,7 @@ func TestDeferredEventsDoNotHoldSnapshots(t *testing.T) {
 	l.deferredEvents = newTestBacklog(true).eventBacklog
 	held := func() weak.Pointer[snapshot] {
 		p := pass{request: requestFor("a"), stored: newBinding(), snapshot: &snapshot{clusters: []*clusterv1alpha1.Cluster{member("member1")}}}
-		l.recordFailureEvents(p, verdict{err: errors.New("full")})
+		l.recordFailureEvents(p, outcome{err: errors.New("full")})
 		return weak.Make(p.snapshot)
 	}()
 	runtime.GC()

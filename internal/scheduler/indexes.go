@@ -8,8 +8,8 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// bindingsByClusterKey finds the bindings that a change of a cluster may affect. Its keys match
-// those of clusteraffinity.ClusterKeys.
+// bindingsByClusterKey finds the bindings that a changed cluster may affect, by the keys that
+// clusteraffinity.ClusterKeys returns for the cluster.
 var bindingsByClusterKey = loop.Index{
 	Name: "scheduler/cluster-key", Types: []client.Object{binding.New(true), binding.New(false)}, Keys: clusterKeysOf,
 }

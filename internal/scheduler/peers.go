@@ -14,15 +14,15 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// isInWorkloadGroup reports whether the targets of the binding depend on the targets of other
-// bindings, because the binding belongs to a workload affinity group.
+// isInWorkloadGroup reports whether the binding belongs to a workload affinity group, so that its
+// targets depend on other bindings' targets.
 func (s *scheduler) isInWorkloadGroup(bound binding.Object) bool {
 	return s.options.Features.WorkloadAffinity && len(placement.WorkloadGroupKeys(bound)) > 0
 }
 
-// peers returns the targets of the other bindings in the workload affinity groups of this binding,
-// in the order of the names of the bindings.
-func (s *scheduler) peers(ctx context.Context, p pass) (placement.Peers, error) {
+// listPeers returns the targets of the other bindings in the binding's workload affinity groups, sorted
+// by binding name.
+func (s *scheduler) listPeers(ctx context.Context, p pass) (placement.Peers, error) {
 	if !s.isInWorkloadGroup(p.stored) {
 		return placement.Peers{}, nil
 	}
@@ -43,16 +43,16 @@ func (s *scheduler) peers(ctx context.Context, p pass) (placement.Peers, error) 
 	})
 }
 
-// reserve records the targets of a binding before their write. It returns false, and records nothing,
-// if the peers changed after the targets were chosen, or if another binding reserved the same
-// resources.
+// reserve reserves the desired binding's targets before they are written. It returns false and
+// reserves nothing if the peers have changed since the targets were selected, or if another binding
+// has reserved the same resources.
 func (s *scheduler) reserve(ctx context.Context, p pass, peers placement.Peers, desired binding.Object, estimatedAt *uint64) bool {
 	if !s.isInWorkloadGroup(p.stored) {
 		return s.assumptions.reserve(p.request, p.stored, desired, estimatedAt, s.now())
 	}
 	s.workloadGroupMu.Lock()
 	defer s.workloadGroupMu.Unlock()
-	current, err := s.peers(ctx, p)
+	current, err := s.listPeers(ctx, p)
 	if err != nil || !reflect.DeepEqual(current, peers) || !s.assumptions.reserve(p.request, p.stored, desired, estimatedAt, s.now()) {
 		return false
 	}

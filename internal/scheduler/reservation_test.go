@@ -26,7 +26,7 @@ func (e interruptedEstimator) Estimate(ctx context.Context, demand capacity.Dema
 
 // reservedReplicas returns the replicas that are assumed in a cluster.
 func (l *testScheduler) reservedReplicas(cluster string) (replicas []int32) {
-	assumed, _ := l.assumptions.assumed([]*clusterv1alpha1.Cluster{member(cluster)}, requestFor("none"), noon.Time)
+	assumed, _ := l.assumptions.assumedWorkloads([]*clusterv1alpha1.Cluster{member(cluster)}, requestFor("none"), noon.Time)
 	for _, workload := range assumed[cluster] {
 		replicas = append(replicas, workload.Components[0].Replicas)
 	}

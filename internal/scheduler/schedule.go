@@ -13,18 +13,19 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// conflictRetryDelay is the delay before the next pass over a binding that changed during a pass.
+// conflictRetryDelay is the retry delay of a binding that changed during its pass.
 const conflictRetryDelay = 20 * time.Millisecond
 
-// schedule chooses clusters for a binding, stores them, and reports the result.
+// schedule selects clusters for the binding, writes them, and reports the outcome.
 func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
 	defer s.reservedTargets.Delete(p.request)
-	desired, v, changed := s.placeBinding(ctx, p)
-	return s.finish(ctx, s.withStored(p, desired, changed), v)
+	desired, out, changed := s.placeBinding(ctx, p)
+	return s.recordOutcome(ctx, s.recordWrite(p, desired, changed), out)
 }
 
-// withStored returns the pass with the written binding if a write changed the binding.
-func (s *scheduler) withStored(p pass, desired binding.Object, changed bool) pass {
+// recordWrite tracks the written binding and returns the pass with it. It returns p itself if changed
+// is false.
+func (s *scheduler) recordWrite(p pass, desired binding.Object, changed bool) pass {
 	if changed {
 		s.assumptions.record(p.request, p.stored, desired, s.now())
 		p.stored = desired
@@ -33,71 +34,71 @@ func (s *scheduler) withStored(p pass, desired binding.Object, changed bool) pas
 	return p
 }
 
-// placeBinding chooses clusters, and stores these clusters together with the placement for which
-// they were chosen.
-func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.Object, v verdict, changed bool) {
-	desired, v, err := s.reserveTargets(ctx, p)
+// placeBinding selects clusters, and writes them together with the placement for which they were
+// selected.
+func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.Object, out outcome, changed bool) {
+	desired, out, err := s.reserveTargets(ctx, p)
 	if err != nil {
 		desired, changed = s.removeTerminatingTargets(ctx, p)
-		return desired, failedVerdict(p.stored, err), changed
+		return desired, failedOutcome(p.stored, err), changed
 	}
-	if v.retry == retryAfterConflict {
-		return p.stored, v, false
+	if out.retry == retryAfterConflict {
+		return p.stored, out, false
 	}
 	changed, err = s.writeTargets(ctx, p.stored, desired)
 	if err != nil {
 		s.assumptions.record(p.request, p.stored, p.stored, s.now())
 		if apierrors.IsConflict(err) {
-			// The tracked write is dropped, because the API server may have lost it, for example
-			// after the restore of a backup.
+			// The API server may have lost the tracked write, for example because a backup was
+			// restored. The cache would then never show it.
 			s.ownWrites.Forget(p.request)
 		}
-		v = v.rejected(p.stored, err)
-		if v.retry == retryAfterConflict || v.retry == retryNever {
-			return p.stored, v, false
+		out = out.rejected(p.stored, err)
+		if out.retry == retryAfterConflict || out.retry == retryNever {
+			return p.stored, out, false
 		}
 		desired, changed = s.removeTerminatingTargets(ctx, p)
-		return desired, v, changed
+		return desired, out, changed
 	}
-	s.recordSuccessEvent(p, desired, v)
+	s.recordSuccessEvent(p, desired, out)
 	if changed {
-		klog.FromContext(ctx).Info("Scheduled", "why", p.decision.Reason, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", v.reason)
+		klog.FromContext(ctx).Info("Scheduled", "why", p.decision.Reason, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", out.reason)
 	}
-	return desired, v, changed
+	return desired, out, changed
 }
 
-// maxReservations is the maximum number of attempts to reserve the targets of a binding in one pass.
+// maxReservations is the maximum number of attempts to reserve a binding's targets in one pass.
 const maxReservations = 5
 
-// reserveTargets chooses clusters, and reserves their resources, so that no other binding gets the
-// same resources, and no other binding of its workload affinity groups ignores the choice. If other
-// bindings always reserve them first, the verdict is to retry soon. The first of these bindings
-// always succeeds, so that bindings cannot block each other.
-func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object, verdict, error) {
+// reserveTargets selects clusters and reserves them, so that no other binding is promised the same
+// resources, and the binding's workload affinity groups see its new targets. If other bindings reserve
+// first in each attempt, the outcome is retryAfterConflict. Bindings cannot block each other, because
+// the first reservation always succeeds.
+func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object, outcome, error) {
 	for range maxReservations {
 		capacities := s.newEstimation(p)
 		input, err := s.placementInput(ctx, p, capacities)
 		if err != nil {
-			return nil, verdict{}, err
+			return nil, outcome{}, err
 		}
 		result, err := placement.Schedule(input)
-		desired, v := desiredBinding(p, result, err)
-		v.failedEstimators = capacities.failures
-		v = v.withLimits(capacities.describeLimits())
+		desired, out := desiredBinding(p, result, err)
+		out.failedEstimators = capacities.failures
+		out = out.withLimits(capacities.describeLimits())
 		if s.reserve(ctx, p, input.Peers, desired, capacities.assumedAt) {
-			return desired, v, nil
+			return desired, out, nil
 		}
 	}
-	return p.stored, verdict{retry: retryAfterConflict}, nil
+	return p.stored, outcome{retry: retryAfterConflict}, nil
 }
 
-// removeTerminatingTargets removes terminating clusters from a binding after its scheduling or its
-// write failed. It does not return an error but logs it, because the binding is retried anyway.
+// removeTerminatingTargets removes terminating clusters from the binding's targets after scheduling or
+// its write has failed. It only logs an error, because the binding is retried anyway.
 func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desired binding.Object, changed bool) {
 	desired = binding.ShallowCopy(p.stored)
 	spec := desired.BindingSpec()
 	spec.Clusters = placement.WithoutTerminatingClusters(spec.Clusters, p.snapshot.find)
-	if sameTargets(p.stored.BindingSpec().Clusters, spec.Clusters) {
+	if haveSameTargets(p.stored.BindingSpec().Clusters, spec.Clusters) {
 		return p.stored, false
 	}
 	changed, err := s.writeTargets(ctx, p.stored, desired)
@@ -112,7 +113,7 @@ func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desir
 }
 
 func (s *scheduler) placementInput(ctx context.Context, p pass, capacities *estimation) (placement.Input, error) {
-	peers, err := s.peers(ctx, p)
+	peers, err := s.listPeers(ctx, p)
 	if err != nil {
 		return placement.Input{}, err
 	}
@@ -124,42 +125,43 @@ func (s *scheduler) placementInput(ctx context.Context, p pass, capacities *esti
 	return input, nil
 }
 
-// finish records the verdict on the binding and returns when the binding is retried.
-func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Result {
-	if v.retry == retryAfterConflict {
+// recordOutcome writes the outcome to the binding's status, records events and metrics, and returns
+// when the binding is retried.
+func (s *scheduler) recordOutcome(ctx context.Context, p pass, out outcome) reconcile.Result {
+	if out.retry == retryAfterConflict {
 		return reconcile.Result{RequeueAfter: conflictRetryDelay}
 	}
-	if apierrors.IsNotFound(v.err) {
+	if apierrors.IsNotFound(out.err) {
 		s.stopTracking(p.request)
 		return reconcile.Result{}
 	}
-	v = v.withUnknownClusters(p.stored, p.snapshot.find).withFailedEstimators(p.stored)
-	if err := s.writeStatus(ctx, p, v); err != nil {
+	out = out.withUnknownClusters(p.stored, p.snapshot.find).withFailedEstimators(p.stored)
+	if err := s.writeStatus(ctx, p, out); err != nil {
 		if apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: conflictRetryDelay}
 		}
-		v.err, v.message, v.retry = err, err.Error(), retryWithBackoff
+		out.err, out.message, out.retry = err, err.Error(), retryWithBackoff
 	}
-	s.recordFailureEvents(p, v)
+	s.recordFailureEvents(p, out)
 	if p.decision.Action == placement.ActionSchedule {
-		s.metrics.recordAttempt(p.decision.Type, v.err, s.now().Sub(p.started))
+		s.metrics.recordAttempt(p.decision.Type, out.err, s.now().Sub(p.started))
 	}
-	return s.scheduleRetry(ctx, p, v)
+	return s.scheduleRetry(ctx, p, out)
 }
 
-// scheduleRetry records the failure for the backoff and returns when the binding is retried.
-func (s *scheduler) scheduleRetry(ctx context.Context, p pass, v verdict) reconcile.Result {
-	if v.retry == retryNever {
+// scheduleRetry updates the binding's backoff and returns when the binding is retried.
+func (s *scheduler) scheduleRetry(ctx context.Context, p pass, out outcome) reconcile.Result {
+	if out.retry == retryNever {
 		s.backoff.reset(p.request)
 		return reconcile.Result{}
 	}
-	delay := s.backoff.recordFailure(p.request, v.retry)
-	if v.retry == retryWhenCapacity && s.clusters.snapshot().capacityRevision != p.snapshot.capacityRevision {
-		// The binding is retried soon, because the capacity of clusters grew after this pass
-		// started, and no other event will report that growth.
+	delay := s.backoff.recordFailure(p.request, out.retry)
+	if out.retry == retryWhenCapacity && s.clusters.snapshot().capacityRevision != p.snapshot.capacityRevision {
+		// A cluster's capacity has grown since this pass started. The binding was not waiting for
+		// capacity at that time, so no event enqueues it.
 		delay = min(delay, s.options.BaseDelay)
 	}
 	s.metrics.countEnqueued(causeFailure)
-	klog.FromContext(ctx).V(2).Info("Will be tried again", "cause", v.err, "after", delay)
+	klog.FromContext(ctx).V(2).Info("Will be tried again", "cause", out.err, "after", delay)
 	return reconcile.Result{RequeueAfter: delay}
 }

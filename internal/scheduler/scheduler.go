@@ -1,16 +1,15 @@
-// Package scheduler assigns bindings to clusters. It is the reconcile loop that uses the decisions of
-// package placement: it enqueues bindings by priority and after changes, schedules them with a
-// snapshot of all clusters, and stores the result.
+// Package scheduler assigns clusters to bindings. Its reconcile loop enqueues changed bindings by
+// priority, calls package placement with a snapshot of all clusters, and writes the result.
 //
 // Invariants:
-//   - A pass writes at most twice: first the clusters together with the placement for which they
-//     were chosen, and then the status. It writes nothing if nothing changed.
-//   - A write of clusters requires the version of the binding that was read, so it never undoes the
-//     change of another client.
-//   - No binding is processed before all clusters are known, because an unknown cluster looks like
-//     a deleted one.
-//   - A changed cluster is compared only with the bindings that an index finds by the name, the
-//     labels and the fields of the cluster.
+//   - A pass writes at most twice: first the targets together with the placement for which they were
+//     selected, and then the status. It writes nothing if nothing has changed.
+//   - A write of targets requires the resourceVersion that was read, so it never reverts another
+//     client's change.
+//   - No binding is processed before all clusters are listed, because a cluster that is not in the
+//     cache looks like a deleted one.
+//   - After a change of a cluster, only the bindings that an index finds by the cluster's name, labels
+//     and fields are considered.
 package scheduler
 
 import (
@@ -35,35 +34,35 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// Options are the options that operators may set.
+// Options configures the scheduler.
 type Options struct {
-	// Name is the scheduler name that bindings use, and the source of the events.
+	// Name is the value of spec.schedulerName in the bindings that this scheduler handles. It is also
+	// the source of its events.
 	Name string
-	// Workers is the number of bindings that are scheduled concurrently. Two workers never schedule
-	// the same binding at the same time.
+	// Workers is the number of bindings that are scheduled concurrently.
 	Workers int
 	// Plugins selects filter and score plugins. An empty list selects all plugins.
 	Plugins  placement.Plugins
 	Features placement.Features
-	// PriorityScheduling orders bindings by their priority, and retries bindings that lack capacity
-	// after CapacityDelay. If it is disabled, bindings are scheduled in order of arrival, and every
-	// failure is retried with the same backoff.
+	// PriorityScheduling orders the queue by the bindings' schedule priority, and retries bindings
+	// that lack capacity after CapacityDelay. If it is false, bindings are scheduled in order of
+	// arrival, and all failures are retried with the same backoff.
 	PriorityScheduling bool
-	// OvercommitProtection subtracts workloads that were placed recently from the capacity of
-	// clusters, until the clusters report these workloads as healthy.
+	// OvercommitProtection subtracts newly scheduled workloads from the clusters' capacity, until the
+	// clusters report these workloads as healthy.
 	OvercommitProtection bool
 	// BaseDelay and MaxDelay limit the exponential backoff after a failure.
 	BaseDelay, MaxDelay time.Duration
 	// CapacityDelay is the retry delay of a binding that lacks capacity. The binding is retried
 	// earlier if a cluster reports more capacity.
 	CapacityDelay time.Duration
-	// ReportTimeout is how long this scheduler waits if a binding names another scheduler and that
-	// scheduler does not report on the binding. After that time this scheduler reports in the
-	// status of the binding that the other scheduler does not report.
+	// ReportTimeout is how long this scheduler waits for another scheduler that a binding names. If
+	// the other scheduler has not reported by then, this scheduler sets the condition Scheduled of the
+	// binding to False with the reason SchedulerNotReporting.
 	ReportTimeout time.Duration
 }
 
-// DefaultOptions returns the options of the default scheduler. They select all plugins.
+// DefaultOptions returns the options of the default scheduler, which uses all plugins.
 func DefaultOptions() Options {
 	return Options{
 		Name: policyv1alpha1.DefaultSchedulerName, Workers: 12, Plugins: placement.Plugins{"*"}, PriorityScheduling: true,
@@ -79,33 +78,33 @@ type scheduler struct {
 	cache      cache.Cache
 	estimators []estimators.Row
 	events     *loop.Events
-	// deferredEvents records all events of the scheduler, and defers them under load.
+	// deferredEvents records the scheduler's events, and defers them under load.
 	deferredEvents *eventBacklog
 	clusters       *clusterSnapshots
 	backoff        *failureBackoff
-	// ownWrites holds the bindings that the scheduler wrote and that the cache does not show yet.
-	// Without ownWrites the scheduler would process each binding again in its old state, and get a
-	// conflict.
+	// ownWrites holds the bindings that the scheduler has written, until the cache shows them. Without
+	// it, the scheduler would process the old state again and get a conflict.
 	ownWrites        *loop.Writes[request]
 	reportedFailures *reportedFailures
 	unreported       *unreportedTracker
 	assumptions      *assumptions
 	metrics          metrics
 	now              func() time.Time
-	// reservedTargets maps the request of a binding in a workload affinity group to the binding with
-	// new targets, from their reservation until ownWrites holds the written binding.
+	// reservedTargets holds bindings of workload affinity groups with their new targets, by request. An
+	// entry exists from the reservation of the targets until ownWrites holds the written binding.
 	reservedTargets sync.Map
 	// workloadGroupMu serializes the reservations in reservedTargets.
 	workloadGroupMu sync.Mutex
 }
 
-// Add registers the scheduler with a manager. If several estimators in the table estimate a
-// cluster, the lowest estimate counts. Without estimators every workload fits.
+// Add registers the scheduler with mgr. If several estimators in table estimate the same cluster, the
+// lowest estimate counts. Without estimators, every workload fits.
 func Add(mgr manager.Manager, table []estimators.Row, o Options) error {
 	s := &scheduler{
 		options: o, karmada: mgr.GetClient(), liveReader: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: table,
 		events:   loop.EventsFor(mgr, o.Name, loop.EventModeChanges),
-		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), ownWrites: loop.NewWrites[request](nil), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(),
+		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), ownWrites: loop.NewWrites[request](nil),
+		reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(),
 		assumptions: newAssumptions(o.OvercommitProtection), now: time.Now,
 	}
 	measured, err := newMetrics(ctrlmetrics.Registry)
@@ -132,9 +131,10 @@ func Add(mgr manager.Manager, table []estimators.Row, o Options) error {
 	return c.Watch(&source{scheduler: s})
 }
 
-// pass is the processing of one binding.
+// pass holds the state of one reconcile of one binding.
 type pass struct {
-	request  request
+	request request
+	// stored is the newest observed version of the binding, including this pass's writes.
 	stored   binding.Object
 	snapshot *snapshot
 	decision placement.Decision
@@ -142,9 +142,9 @@ type pass struct {
 }
 
 // Reconcile implements reconcile.TypedReconciler. It returns an error only if the binding cannot be
-// read. It reports all other failures in the status of the binding.
+// read. All other failures are reported in the binding's status.
 func (s *scheduler) Reconcile(ctx context.Context, r request) (reconcile.Result, error) {
-	stored, err := s.read(ctx, r)
+	stored, err := s.readBinding(ctx, r)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -157,20 +157,20 @@ func (s *scheduler) Reconcile(ctx context.Context, r request) (reconcile.Result,
 	switch {
 	case err != nil:
 		desired, changed := s.removeTerminatingTargets(ctx, p)
-		return s.finish(ctx, s.withStored(p, desired, changed), failedVerdict(stored, err)), nil
+		return s.recordOutcome(ctx, s.recordWrite(p, desired, changed), failedOutcome(stored, err)), nil
 	case p.decision.Action == placement.ActionSchedule:
 		return s.schedule(ctx, p), nil
 	case p.decision.Action == placement.ActionObserve:
-		return s.finish(ctx, p, unchangedVerdict(stored)), nil
+		return s.recordOutcome(ctx, p, unchangedOutcome(stored)), nil
 	default:
 		s.backoff.reset(r)
 		return reconcile.Result{}, nil
 	}
 }
 
-// read returns the newest known version of the binding, or nil if the binding is deleted or
-// terminating. The binding is shared with the cache and must not be modified.
-func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error) {
+// readBinding returns the newest observed version of the binding, or nil if it is not found or is
+// being deleted. The binding is shared with the cache and must not be modified.
+func (s *scheduler) readBinding(ctx context.Context, r request) (binding.Object, error) {
 	cached := binding.New(r.namespaced)
 	if err := s.karmada.Get(ctx, r.NamespacedName, cached, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -189,8 +189,8 @@ func (s *scheduler) handles(bound binding.Object) bool {
 	return placement.IsHandledBy(bound, bound.BindingSpec(), s.options.Name)
 }
 
-// stopTracking removes all state in memory about a binding that is deleted or that this scheduler
-// does not handle.
+// stopTracking removes the in-memory state of a binding that is deleted or that this scheduler does
+// not handle.
 func (s *scheduler) stopTracking(r request) {
 	s.backoff.reset(r)
 	s.ownWrites.Forget(r)

@@ -9,14 +9,14 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// snapshot holds the state of all clusters at one time. It is immutable, so concurrent passes use
-// it without locks or copies.
+// snapshot holds the state of all clusters at a point in time. It is immutable, so concurrent passes
+// share it without locks or copies.
 type snapshot struct {
 	// clusters are sorted by name. They are shared with the informer cache and must not be
 	// modified.
 	clusters []*clusterv1alpha1.Cluster
-	// capacityRevision increases whenever the capacity of a cluster may have grown. A pass that
-	// found no capacity is repeated if capacityRevision increased during the pass.
+	// capacityRevision increases whenever a cluster's capacity may have grown. A pass that finds no
+	// capacity is repeated if it increased during the pass.
 	capacityRevision uint64
 }
 
@@ -28,7 +28,7 @@ func (s *snapshot) find(name string) *clusterv1alpha1.Cluster {
 	return nil
 }
 
-// isTerminating reports whether the cluster is known and is being unregistered.
+// isTerminating reports whether the cluster exists and is being deleted.
 func (s *snapshot) isTerminating(name string) bool {
 	cluster := s.find(name)
 	return cluster != nil && cluster.DeletionTimestamp != nil
@@ -55,8 +55,7 @@ func newClusterSnapshots() *clusterSnapshots {
 // snapshot returns the latest snapshot.
 func (c *clusterSnapshots) snapshot() *snapshot { return c.current.Load() }
 
-// put adds or replaces a cluster. hasMoreCapacity means that the capacity of this cluster may have
-// grown.
+// put adds or replaces the cluster. Set hasMoreCapacity if its capacity may have grown.
 func (c *clusterSnapshots) put(cluster *clusterv1alpha1.Cluster, hasMoreCapacity bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +74,7 @@ func (c *clusterSnapshots) put(cluster *clusterv1alpha1.Cluster, hasMoreCapacity
 	c.current.Store(next)
 }
 
-// remove removes a deleted cluster.
+// remove removes the named cluster, if it is tracked.
 func (c *clusterSnapshots) remove(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,8 +21,9 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// source enqueues bindings for events. The controller starts no worker before WaitForSync has
-// processed all clusters and bindings.
+// source is the event source of the scheduler's queue: it enqueues bindings when bindings or clusters
+// change. The controller starts its workers after WaitForSync has returned, when all existing clusters
+// and bindings are processed.
 type source struct {
 	scheduler     *scheduler
 	ctx           context.Context //nolint:containedctx // handlers of informers are given none
@@ -86,14 +87,14 @@ func (s *source) WaitForSync(ctx context.Context) error {
 }
 
 func (s *source) bindingHandlers() toolscache.ResourceEventHandler {
-	return loop.Handlers[binding.Object]{Added: s.bindingAdded, Updated: s.bindingUpdated, Deleted: s.bindingDeleted}
+	return loop.Handlers[binding.Object]{Added: s.handleBindingAdded, Updated: s.handleBindingUpdated, Deleted: s.handleBindingDeleted}
 }
 
 func (s *source) clusterHandlers() toolscache.ResourceEventHandler {
-	return loop.Handlers[*clusterv1alpha1.Cluster]{Added: s.clusterAdded, Updated: s.clusterUpdated, Deleted: s.clusterDeleted}
+	return loop.Handlers[*clusterv1alpha1.Cluster]{Added: s.handleClusterAdded, Updated: s.handleClusterUpdated, Deleted: s.handleClusterDeleted}
 }
 
-func (s *source) bindingAdded(added binding.Object, initial bool) {
+func (s *source) handleBindingAdded(added binding.Object, initial bool) {
 	if !s.scheduler.handles(added) {
 		s.enqueueForOtherScheduler(added)
 		return
@@ -105,7 +106,7 @@ func (s *source) bindingAdded(added binding.Object, initial bool) {
 	s.enqueue(added, u, causeAdd)
 }
 
-func (s *source) bindingUpdated(older, newer binding.Object) {
+func (s *source) handleBindingUpdated(older, newer binding.Object) {
 	wasOwned, isOwned := s.scheduler.handles(older), s.scheduler.handles(newer)
 	s.scheduler.assumptions.releaseHealthy(older, newer)
 	isOwnWrite := s.scheduler.ownWrites.IsOwn(requestOf(newer), newer)
@@ -120,19 +121,18 @@ func (s *source) bindingUpdated(older, newer binding.Object) {
 	case isOwned && older.GetGeneration() != newer.GetGeneration() && !isOwnWrite:
 		s.enqueue(newer, urgencyLive, causeUpdate)
 	case isOwned && newer.GetAnnotations()[workv1alpha2.FailedInAnnotation] != older.GetAnnotations()[workv1alpha2.FailedInAnnotation]:
-		// The binding is enqueued, because a cluster in which the workload failed recently may be
-		// used again.
+		// A cluster in which the workload failed may be used again.
 		s.enqueue(newer, urgencyBackground, causeUpdate)
 	}
 }
 
-func (s *source) bindingDeleted(gone binding.Object) {
+func (s *source) handleBindingDeleted(gone binding.Object) {
 	s.scheduler.stopTracking(requestOf(gone))
 	s.scheduler.unreported.remove(requestOf(gone))
 }
 
-// enqueueForOtherScheduler enqueues a binding that names another scheduler. The binding is
-// processed at the end of the report timeout.
+// enqueueForOtherScheduler enqueues a binding that names another scheduler, to be processed at the end
+// of the report timeout. It does nothing if the binding is already tracked.
 func (s *source) enqueueForOtherScheduler(bound binding.Object) {
 	if delay, first := s.scheduler.remainingReportTime(bound); first {
 		s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: s.scheduler.priority(bound, urgencyBackground), After: delay}, requestOf(bound))
@@ -150,16 +150,16 @@ func (s *source) enqueue(bound binding.Object, u urgency, why cause) {
 	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: s.scheduler.priority(bound, u)}, r)
 }
 
-func (s *source) clusterAdded(added *clusterv1alpha1.Cluster, initial bool) {
+func (s *source) handleClusterAdded(added *clusterv1alpha1.Cluster, initial bool) {
 	s.scheduler.clusters.put(added, true)
 	if initial {
-		// Nothing is enqueued here, because all bindings are enqueued at start.
+		// All bindings are enqueued at start, so none is enqueued here.
 		return
 	}
 	s.enqueueAffected(added)
 }
 
-func (s *source) clusterUpdated(older, newer *clusterv1alpha1.Cluster) {
+func (s *source) handleClusterUpdated(older, newer *clusterv1alpha1.Cluster) {
 	hasMoreCapacity := mayHaveMoreCapacity(older, newer)
 	s.scheduler.clusters.put(newer, hasMoreCapacity)
 	switch {
@@ -170,13 +170,13 @@ func (s *source) clusterUpdated(older, newer *clusterv1alpha1.Cluster) {
 	}
 }
 
-func (s *source) clusterDeleted(gone *clusterv1alpha1.Cluster) {
+func (s *source) handleClusterDeleted(gone *clusterv1alpha1.Cluster) {
 	s.scheduler.clusters.remove(gone.Name)
 	s.enqueueAffected(gone)
 }
 
-// enqueueAffected enqueues the bindings whose targets may depend on a cluster. states contains the
-// states of this cluster before and after a change.
+// enqueueAffected enqueues the bindings whose targets may depend on the cluster. states holds the
+// cluster's states before and after the change.
 func (s *source) enqueueAffected(states ...*clusterv1alpha1.Cluster) {
 	err := s.forEachCandidate(states, func(bound binding.Object) {
 		isAffected := func(cluster *clusterv1alpha1.Cluster) bool {
@@ -191,8 +191,7 @@ func (s *source) enqueueAffected(states ...*clusterv1alpha1.Cluster) {
 	}
 }
 
-// forEachCandidate visits each binding that one of the states of a cluster may affect. It visits a
-// binding only once.
+// forEachCandidate visits each binding that one of the cluster's states may affect, exactly once.
 func (s *source) forEachCandidate(states []*clusterv1alpha1.Cluster, visit func(binding.Object)) error {
 	visited := sets.New[request]()
 	for _, key := range clusteraffinity.ClusterKeys(states...) {
@@ -212,12 +211,12 @@ func (s *source) forEachCandidate(states []*clusterv1alpha1.Cluster, visit func(
 	return nil
 }
 
-// enqueueWaitingForCapacity enqueues the bindings that wait for capacity and that may use the given
-// cluster, which has more capacity now.
+// enqueueWaitingForCapacity enqueues the bindings that wait for capacity and may use the cluster, whose
+// capacity has grown.
 func (s *source) enqueueWaitingForCapacity(cluster *clusterv1alpha1.Cluster) {
 	for _, r := range s.scheduler.backoff.waitingForCapacity() {
 		bound := binding.New(r.namespaced)
-		// A binding that cannot be read is skipped. It is retried after its delay.
+		// A binding that cannot be read is retried after its delay.
 		if err := s.scheduler.karmada.Get(s.ctx, r.NamespacedName, bound, client.UnsafeDisableDeepCopy); err != nil {
 			continue
 		}

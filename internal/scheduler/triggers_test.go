@@ -36,24 +36,24 @@ func TestBindingEvents(t *testing.T) {
 		send func(*source)
 		want int
 	}{
-		"a new binding is queued":             {func(o *source) { o.bindingAdded(newBinding(), false) }, 1},
-		"a binding listed at start is queued": {func(o *source) { o.bindingAdded(newBinding(), true) }, 1},
-		"a suspended binding is not":          {func(o *source) { o.bindingAdded(newBinding(suspended), false) }, 0},
-		"another generation is queued":        {func(o *source) { o.bindingUpdated(newBinding(), newBinding(generation(2))) }, 1},
-		"another status is not":               {func(o *source) { o.bindingUpdated(newBinding(), newBindingVersion("11")) }, 0},
+		"a new binding is queued":             {func(o *source) { o.handleBindingAdded(newBinding(), false) }, 1},
+		"a binding listed at start is queued": {func(o *source) { o.handleBindingAdded(newBinding(), true) }, 1},
+		"a suspended binding is not":          {func(o *source) { o.handleBindingAdded(newBinding(suspended), false) }, 0},
+		"another generation is queued":        {func(o *source) { o.handleBindingUpdated(newBinding(), newBinding(generation(2))) }, 1},
+		"another status is not":               {func(o *source) { o.handleBindingUpdated(newBinding(), newBindingVersion("11")) }, 0},
 		"a resumed binding is queued": {
-			func(o *source) { o.bindingUpdated(newBinding(suspended), newBinding()) }, 1},
+			func(o *source) { o.handleBindingUpdated(newBinding(suspended), newBinding()) }, 1},
 		"a binding that becomes suspended is not": {
-			func(o *source) { o.bindingUpdated(newBinding(), newBinding(suspended, generation(2))) }, 0},
-		"a deletion is not": {func(o *source) { o.bindingUpdated(newBinding(), newBinding(deleting, generation(2))) }, 0},
+			func(o *source) { o.handleBindingUpdated(newBinding(), newBinding(suspended, generation(2))) }, 0},
+		"a deletion is not": {func(o *source) { o.handleBindingUpdated(newBinding(), newBinding(deleting, generation(2))) }, 0},
 		"a write of the scheduler itself is not": {func(o *source) {
 			o.scheduler.ownWrites.RecordState(requestFor("web-deployment"), newBindingVersion("12", generation(2)))
-			o.bindingUpdated(newBinding(), newBindingVersion("11", generation(2)))
-			o.bindingUpdated(newBindingVersion("11", generation(2)), newBindingVersion("12", generation(2)))
+			o.handleBindingUpdated(newBinding(), newBindingVersion("11", generation(2)))
+			o.handleBindingUpdated(newBindingVersion("11", generation(2)), newBindingVersion("12", generation(2)))
 		}, 0},
 		"a change after an own write is queued": {func(o *source) {
 			o.scheduler.ownWrites.RecordState(requestFor("web-deployment"), newBindingVersion("12", generation(2)))
-			o.bindingUpdated(newBinding(), newBindingVersion("13", generation(3)))
+			o.handleBindingUpdated(newBinding(), newBindingVersion("13", generation(3)))
 		}, 1},
 	}
 	for name, tc := range cases {
@@ -70,7 +70,7 @@ func TestBindingEvents(t *testing.T) {
 func TestEventResetsBackoff(t *testing.T) {
 	l := newTestScheduler(t, withoutVersion(newBinding()))
 	l.backoff.recordFailure(requestFor("web-deployment"), retryWithBackoff)
-	newSource(t, l).bindingAdded(newBinding(), false)
+	newSource(t, l).handleBindingAdded(newBinding(), false)
 	if len(l.backoff.waiting) != 0 {
 		t.Error("the failures before the change still count")
 	}
@@ -95,22 +95,22 @@ func TestClusterEvents(t *testing.T) {
 		send func(*source)
 		want int
 	}{
-		"a new cluster that the affinity selects":         {func(o *source) { o.clusterAdded(member("member1"), false) }, 1},
-		"a new cluster that the affinity does not select": {func(o *source) { o.clusterAdded(member("member2"), false) }, 0},
-		"clusters listed at start queue nothing":          {func(o *source) { o.clusterAdded(member("member1"), true) }, 0},
-		"other labels of a selected cluster":              {func(o *source) { o.clusterUpdated(member("member1"), labelled("member1")) }, 1},
-		"a heartbeat queues nothing":                      {func(o *source) { o.clusterUpdated(member("member1"), member("member1")) }, 0},
+		"a new cluster that the affinity selects":         {func(o *source) { o.handleClusterAdded(member("member1"), false) }, 1},
+		"a new cluster that the affinity does not select": {func(o *source) { o.handleClusterAdded(member("member2"), false) }, 0},
+		"clusters listed at start queue nothing":          {func(o *source) { o.handleClusterAdded(member("member1"), true) }, 0},
+		"other labels of a selected cluster":              {func(o *source) { o.handleClusterUpdated(member("member1"), labelled("member1")) }, 1},
+		"a heartbeat queues nothing":                      {func(o *source) { o.handleClusterUpdated(member("member1"), member("member1")) }, 0},
 		"a deleted cluster that the affinity selects": {func(o *source) {
 			o.clusterHandlers().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: member("member1")})
 		}, 1},
-		"more capacity queues no binding that does not wait": {func(o *source) { o.clusterUpdated(member("member1"), larger("member1")) }, 0},
+		"more capacity queues no binding that does not wait": {func(o *source) { o.handleClusterUpdated(member("member1"), larger("member1")) }, 0},
 		"more capacity queues waiting bindings": {func(o *source) {
 			waiting(o)
-			o.clusterUpdated(member("member1"), larger("member1"))
+			o.handleClusterUpdated(member("member1"), larger("member1"))
 		}, 1},
 		"more capacity in another cluster queues nothing": {func(o *source) {
 			waiting(o)
-			o.clusterUpdated(member("member2"), larger("member2"))
+			o.handleClusterUpdated(member("member2"), larger("member2"))
 		}, 0},
 	}
 	for name, tc := range cases {
@@ -126,12 +126,12 @@ func TestClusterEvents(t *testing.T) {
 
 func TestSnapshotAfterClusterEvents(t *testing.T) {
 	o := newSource(t, newTestScheduler(t, withoutVersion(newBinding())))
-	o.clusterAdded(member("b"), true)
-	o.clusterAdded(member("a"), false)
+	o.handleClusterAdded(member("b"), true)
+	o.handleClusterAdded(member("a"), false)
 	changed := member("a")
 	changed.Labels = map[string]string{"a": "b"}
-	o.clusterUpdated(member("a"), changed)
-	o.clusterDeleted(member("b"))
+	o.handleClusterUpdated(member("a"), changed)
+	o.handleClusterDeleted(member("b"))
 	if diff := cmp.Diff([]*clusterv1alpha1.Cluster{changed}, o.scheduler.clusters.snapshot().clusters); diff != "" {
 		t.Error(diff)
 	}

@@ -16,8 +16,8 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// unreportedTracker tracks the bindings that name another scheduler. For each of them it stores
-// when this scheduler first found that no scheduler has reported on the current generation.
+// unreportedTracker tracks bindings that name another scheduler. For each of them, it stores since when
+// the other scheduler has not reported on the current generation.
 type unreportedTracker struct {
 	mu      sync.Mutex
 	waiting map[request]unreportedGeneration
@@ -32,8 +32,8 @@ func newUnreportedTracker() *unreportedTracker {
 	return &unreportedTracker{waiting: map[request]unreportedGeneration{}}
 }
 
-// track records that no scheduler has reported on a generation of a binding. It returns the time of
-// the first call for this generation, and whether this call is the first.
+// track records that no scheduler has reported on the binding's generation. It returns the time of the
+// first call for this generation, and whether this is the first call.
 func (u *unreportedTracker) track(r request, generation int64, now time.Time) (since time.Time, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,9 +50,8 @@ func (u *unreportedTracker) remove(r request) {
 	delete(u.waiting, r)
 }
 
-// remainingReportTime returns how much longer the named scheduler may take to report on a binding.
-// first reports whether this call is the first that found the report missing. first is false for
-// bindings without a missing report.
+// remainingReportTime returns how much longer the scheduler that the binding names may take to report.
+// first is true if this call is the first one that found no report for this generation.
 func (s *scheduler) remainingReportTime(bound binding.Object) (left time.Duration, first bool) {
 	r := requestOf(bound)
 	if !s.lacksReport(bound) {
@@ -64,18 +63,18 @@ func (s *scheduler) remainingReportTime(bound binding.Object) (left time.Duratio
 	return since.Add(s.options.ReportTimeout).Sub(now), first
 }
 
-// lacksReport reports whether a binding names another scheduler, and no scheduler has reported on
-// the current generation of the binding. It returns true only in the default scheduler. If all
-// schedulers checked this, they would report on each other whenever one of them is busy.
+// lacksReport reports whether the binding names another scheduler that has not reported on the current
+// generation. It always returns false in schedulers other than the default one, because they would
+// otherwise report on each other whenever one of them is busy.
 func (s *scheduler) lacksReport(bound binding.Object) bool {
-	spec := bound.BindingSpec()
-	return s.options.Name == policyv1alpha1.DefaultSchedulerName && bound.GetDeletionTimestamp() == nil && placement.IsSchedulable(bound, spec) && !s.handles(bound) &&
+	return s.options.Name == policyv1alpha1.DefaultSchedulerName && bound.GetDeletionTimestamp() == nil &&
+		placement.IsSchedulable(bound, bound.BindingSpec()) && !s.handles(bound) &&
 		placement.IsSchedulingUnreported(bound.GetGeneration(), bound.BindingStatus())
 }
 
-// recordMissingReport sets the condition of a binding to say that the named scheduler does not
-// report. It does nothing if stored is nil. The write fails if the named scheduler has reported in
-// the meantime. A later report of the named scheduler replaces the condition.
+// recordMissingReport sets the condition Scheduled of the binding to SchedulerNotReporting when the
+// report timeout is over. It does nothing if stored is nil. The write conflicts if the other scheduler
+// has reported in the meantime, and a later report replaces the condition.
 func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored binding.Object) (reconcile.Result, error) {
 	if stored == nil || !s.lacksReport(stored) {
 		s.unreported.remove(r)
@@ -84,8 +83,8 @@ func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored b
 	if left, _ := s.remainingReportTime(stored); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	v := missingReportVerdict(placement.SchedulerName(stored.BindingSpec()))
-	next := withReportedStatus(stored, v, stored.GetGeneration(), metav1.NewTime(s.now()))
+	out := missingReportOutcome(placement.SchedulerName(stored.BindingSpec()))
+	next := withReportedStatus(stored, out, stored.GetGeneration(), metav1.NewTime(s.now()))
 	_, err := s.updateStatus(ctx, stored, next)
 	switch {
 	case apierrors.IsConflict(err):
@@ -96,13 +95,13 @@ func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored b
 		return reconcile.Result{}, fmt.Errorf("recording that scheduler %q does not report: %w", stored.BindingSpec().SchedulerName, err)
 	}
 	s.unreported.remove(r)
-	s.recordFailureEvents(pass{request: r, stored: stored}, v)
+	s.recordFailureEvents(pass{request: r, stored: stored}, out)
 	return reconcile.Result{}, nil
 }
 
-// missingReportVerdict returns the verdict on a binding whose scheduler does not report.
-func missingReportVerdict(name string) verdict {
+// missingReportOutcome returns the outcome for a binding whose scheduler does not report.
+func missingReportOutcome(name string) outcome {
 	err := fmt.Errorf("no scheduler named %q has reported, so the object is not scheduled: "+
 		"start a scheduler with --scheduler-name=%s, or correct spec.schedulerName of the policy", name, name)
-	return verdict{err: err, reason: workv1alpha2.BindingReasonSchedulerNotReporting, message: err.Error()}
+	return outcome{err: err, reason: workv1alpha2.BindingReasonSchedulerNotReporting, message: err.Error()}
 }

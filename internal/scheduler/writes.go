@@ -14,13 +14,13 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// maxStatusAttempts is the maximum number of attempts to write a status. Attempts can conflict,
-// because other clients also write this status.
+// maxStatusAttempts is the maximum number of attempts to write a status. Attempts can conflict because
+// other clients also write the binding's status.
 const maxStatusAttempts = 4
 
-// writeTargets writes the targets, the evictions of the clusters that lose their copy, and the
-// annotations of the scheduler if they differ, and reports whether they differ. The scheduler
-// changes nothing else, so the patch is not computed from whole bindings.
+// writeTargets writes the targets, the graceful eviction tasks and the scheduler's annotations if they
+// differ, and reports whether they differ. The patch is not computed from the whole bindings, because
+// the scheduler changes nothing else.
 func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Object) (changed bool, err error) {
 	changes := patch.Changes{Annotations: map[string]any{}, Spec: map[string]any{}}
 	for _, name := range []string{policyv1alpha1.AppliedPlacementAnnotation, workv1alpha2.DepartedClustersAnnotation, workv1alpha2.ClustersWithoutAPIAnnotation} {
@@ -43,7 +43,7 @@ func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Obje
 	return patch.Apply(ctx, s.karmada, after, changes)
 }
 
-// setList sets a field to the list, or removes the field if the list is empty.
+// setList sets the named field to the list, or to nil, which removes the field, if the list is empty.
 func setList[T any](fields map[string]any, name string, list []T) {
 	fields[name] = nil
 	if len(list) > 0 {
@@ -59,25 +59,25 @@ func equalTargets(a, b workv1alpha2.TargetCluster) bool {
 	return a.Name == b.Name && a.Replicas == b.Replicas && slices.Equal(a.Components, b.Components)
 }
 
-// writeStatus writes the status of a binding. It retries a conflict immediately, because other
-// clients write the status at the same time. It records the start of the pass as the time of
-// scheduling, so that a reschedule that is requested during the pass has a later time.
-func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
+// writeStatus writes the outcome to the binding's status. It retries conflicts immediately, because
+// other clients write the same status. The scheduling time is the start of the pass, so that a
+// reschedule that a user requests during the pass has a later time.
+func (s *scheduler) writeStatus(ctx context.Context, p pass, out outcome) error {
 	current, generation, now := p.stored, p.stored.GetGeneration(), metav1.NewTime(p.started)
-	for try := 1; ; try++ {
-		next := withReportedStatus(current, v, generation, now)
+	for attempt := 1; ; attempt++ {
+		next := withReportedStatus(current, out, generation, now)
 		changed, err := s.updateStatus(ctx, current, next)
 		switch {
 		case err == nil:
-			// The write is tracked only if the generation is unchanged, because a change of the
-			// spec by another client still has to be processed.
+			// If another client has changed the spec, the write is not tracked, because the new
+			// generation must still be processed.
 			if changed && next.GetGeneration() == generation {
 				s.ownWrites.RecordState(p.request, next)
 			}
 			return nil
 		case apierrors.IsNotFound(err):
 			return nil
-		case !apierrors.IsConflict(err) || try == maxStatusAttempts:
+		case !apierrors.IsConflict(err) || attempt == maxStatusAttempts:
 			return err
 		}
 		current = binding.New(p.request.namespaced)
@@ -90,8 +90,7 @@ func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
 	}
 }
 
-// updateStatus writes the fields of the status that differ, and reports whether any differs. The
-// scheduler changes no other fields of the status.
+// updateStatus writes the scheduler's status fields that differ, and reports whether any differs.
 func (s *scheduler) updateStatus(ctx context.Context, before, after binding.Object) (changed bool, err error) {
 	older, newer, changes := before.BindingStatus(), after.BindingStatus(), map[string]any{}
 	if !patch.Equal(older.Conditions, newer.Conditions) {

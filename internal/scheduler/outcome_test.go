@@ -34,7 +34,7 @@ func storedAfterWrite(t *testing.T, stored, desired binding.Object) binding.Obje
 }
 
 // runPass runs a whole pass and returns the stored binding after each write.
-func runPass(t *testing.T, stored binding.Object, now metav1.Time, clusters ...*clusterv1alpha1.Cluster) (placed, reported binding.Object, v verdict) {
+func runPass(t *testing.T, stored binding.Object, now metav1.Time, clusters ...*clusterv1alpha1.Cluster) (placed, reported binding.Object, v outcome) {
 	t.Helper()
 	w := newClusterSnapshots()
 	for _, cluster := range clusters {
@@ -54,9 +54,9 @@ func runPass(t *testing.T, stored binding.Object, now metav1.Time, clusters ...*
 		desired, v = desiredBinding(pass{stored: stored, snapshot: w.snapshot(), started: now.Time}, result, err)
 		placed = storedAfterWrite(t, stored, desired)
 	case placement.ActionObserve:
-		v = unchangedVerdict(stored)
+		v = unchangedOutcome(stored)
 	default:
-		return stored, stored, verdict{}
+		return stored, stored, outcome{}
 	}
 	return placed, withReportedStatus(placed, v, placed.GetGeneration(), now), v
 }
@@ -158,7 +158,7 @@ func TestNoFittingCluster(t *testing.T) {
 	})
 }
 
-func TestVerdicts(t *testing.T) {
+func TestOutcomes(t *testing.T) {
 	cases := map[string]struct {
 		err    error
 		reason string
@@ -172,9 +172,9 @@ func TestVerdicts(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := newVerdict(tc.err)
+			v := newOutcome(tc.err)
 			if v.reason != tc.reason || v.retry != tc.retry || !errors.Is(v.err, tc.err) {
-				t.Errorf("verdict %+v", v)
+				t.Errorf("outcome %+v", v)
 			}
 		})
 	}
@@ -186,23 +186,23 @@ func TestRejectedWrites(t *testing.T) {
 	terminating := apierrors.NewForbidden(resource, "web", errors.New("terminating"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	cases := map[string]struct {
-		before verdict
+		before outcome
 		err    error
 		reason string
 		retry  retryMode
 	}{
-		"an exceeded quota has its own reason and is retried": {newVerdict(nil), quota, workv1alpha2.BindingReasonQuotaExceeded, retryWithBackoff},
-		"another rejection is a scheduler error":              {newVerdict(nil), apierrors.NewForbidden(resource, "web", errors.New("no")), workv1alpha2.BindingReasonSchedulerError, retryWithBackoff},
-		"a conflict is retried immediately":                   {newVerdict(nil), apierrors.NewConflict(resource, "web", errors.New("newer")), workv1alpha2.BindingReasonSchedulerError, retryAfterConflict},
-		"a terminating namespace is not retried":              {newVerdict(nil), terminating, workv1alpha2.BindingReasonSchedulerError, retryNever},
-		"a deleted binding is not retried":                    {newVerdict(nil), apierrors.NewNotFound(resource, "web"), workv1alpha2.BindingReasonSchedulerError, retryNever},
-		"NoClusterFit that cannot be stored is retried":       {newVerdict(&placement.FitError{}), quota, workv1alpha2.BindingReasonNoClusterFit, retryWithBackoff},
+		"an exceeded quota has its own reason and is retried": {newOutcome(nil), quota, workv1alpha2.BindingReasonQuotaExceeded, retryWithBackoff},
+		"another rejection is a scheduler error":              {newOutcome(nil), apierrors.NewForbidden(resource, "web", errors.New("no")), workv1alpha2.BindingReasonSchedulerError, retryWithBackoff},
+		"a conflict is retried immediately":                   {newOutcome(nil), apierrors.NewConflict(resource, "web", errors.New("newer")), workv1alpha2.BindingReasonSchedulerError, retryAfterConflict},
+		"a terminating namespace is not retried":              {newOutcome(nil), terminating, workv1alpha2.BindingReasonSchedulerError, retryNever},
+		"a deleted binding is not retried":                    {newOutcome(nil), apierrors.NewNotFound(resource, "web"), workv1alpha2.BindingReasonSchedulerError, retryNever},
+		"NoClusterFit that cannot be stored is retried":       {newOutcome(&placement.FitError{}), quota, workv1alpha2.BindingReasonNoClusterFit, retryWithBackoff},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := tc.before.rejected(newBinding(), tc.err)
 			if v.reason != tc.reason || v.retry != tc.retry || !errors.Is(v.err, tc.err) || v.message == "" {
-				t.Errorf("verdict %+v", v)
+				t.Errorf("outcome %+v", v)
 			}
 		})
 	}
@@ -236,8 +236,8 @@ func TestSameTargets(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := sameTargets(tc.a, tc.b); got != tc.want {
-				t.Errorf("sameTargets = %v, want %v", got, tc.want)
+			if got := haveSameTargets(tc.a, tc.b); got != tc.want {
+				t.Errorf("haveSameTargets = %v, want %v", got, tc.want)
 			}
 		})
 	}
@@ -271,7 +271,7 @@ func TestUnchangedResult(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			status := withReportedStatus(tc.bound, unchangedVerdict(tc.bound), 5, noonPlus(9)).BindingStatus()
+			status := withReportedStatus(tc.bound, unchangedOutcome(tc.bound), 5, noonPlus(9)).BindingStatus()
 			if status.SchedulerObservedGeneration != 5 {
 				t.Errorf("observed generation %d", status.SchedulerObservedGeneration)
 			}
@@ -315,23 +315,23 @@ func TestNoteAboutFailedEstimators(t *testing.T) {
 	failed := map[string]string{"m1": "estimator: no answer within 3s"}
 	tests := map[string]struct {
 		stored  []metav1.Condition
-		verdict verdict
+		outcome outcome
 		want    string
 	}{
-		"a first success":                         {nil, verdict{isPlaced: true, failedEstimators: failed}, messageScheduled + note},
-		"a success of a new generation":           {scheduled(1, messageScheduled), verdict{isPlaced: true, failedEstimators: failed}, messageScheduled + note},
-		"a success without failed estimators":     {scheduled(1, messageScheduled+note), verdict{isPlaced: true}, messageScheduled},
-		"the same success does not get a note":    {scheduled(2, messageScheduled), verdict{isPlaced: true, failedEstimators: failed}, messageScheduled},
-		"the same success keeps its note":         {scheduled(2, messageScheduled+note), verdict{isPlaced: true}, messageScheduled + note},
-		"a binding that is not scheduled":         {scheduled(1, messageScheduled+note), verdict{}, messageScheduled + note},
-		"a failure has the current note":          {scheduled(2, messageScheduled), verdict{err: errors.New("x"), message: "No room", failedEstimators: failed}, "No room." + note},
-		"the end of the failure of the estimator": {scheduled(2, "No room."+note), verdict{err: errors.New("x"), message: "No room"}, "No room"},
-		"a condition that is not changed":         {scheduled(2, messageScheduled+note), verdict{message: "-"}, ""},
+		"a first success":                         {nil, outcome{isPlaced: true, failedEstimators: failed}, messageScheduled + note},
+		"a success of a new generation":           {scheduled(1, messageScheduled), outcome{isPlaced: true, failedEstimators: failed}, messageScheduled + note},
+		"a success without failed estimators":     {scheduled(1, messageScheduled+note), outcome{isPlaced: true}, messageScheduled},
+		"the same success does not get a note":    {scheduled(2, messageScheduled), outcome{isPlaced: true, failedEstimators: failed}, messageScheduled},
+		"the same success keeps its note":         {scheduled(2, messageScheduled+note), outcome{isPlaced: true}, messageScheduled + note},
+		"a binding that is not scheduled":         {scheduled(1, messageScheduled+note), outcome{}, messageScheduled + note},
+		"a failure has the current note":          {scheduled(2, messageScheduled), outcome{err: errors.New("x"), message: "No room", failedEstimators: failed}, "No room." + note},
+		"the end of the failure of the estimator": {scheduled(2, "No room."+note), outcome{err: errors.New("x"), message: "No room"}, "No room"},
+		"a condition that is not changed":         {scheduled(2, messageScheduled+note), outcome{message: "-"}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			bound := newBinding(func(b *workv1alpha2.ResourceBinding) { b.Generation, b.Status.Conditions = 2, test.stored })
-			v := test.verdict
+			v := test.outcome
 			switch v.message {
 			case "":
 				v.message = messageScheduled
