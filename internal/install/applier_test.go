@@ -30,7 +30,7 @@ func newTestWorkload() testWorkload {
 	return testWorkload{image: "program:v1", replicas: 2, secret: []byte("a")}
 }
 
-// objects returns the objects of the workload, in the order in which they are created.
+// objects returns the workload's objects, in the order in which they are created.
 func (w testWorkload) objects() []client.Object {
 	meta := metav1.ObjectMeta{Namespace: "karmada-system", Name: "program"}
 	labels := map[string]string{"app": "program"}

@@ -94,7 +94,7 @@ func TestPreflight(t *testing.T) {
 		"a control plane of another release":           {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingApp})}}, want: "nothing is changed"},
 		"an API server of the operator":                {existing: []client.Object{&appsv1.StatefulSet{ObjectMeta: meta("karmada-apiserver", nil)}}, want: "none of a known tool"},
 		"an installation that was interrupted":         {existing: []client.Object{&appsv1.Deployment{ObjectMeta: meta("karmada-apiserver", map[string]string{clusterv1alpha1.InstalledByLabel: InstallationManager})}}},
-		"rights that are missing":                      {forbidden: []string{"secrets", "roles"}, want: "you lack permissions in namespace karmada-system of the host cluster: get secrets, create secrets, patch secrets, get roles.rbac.authorization.k8s.io"},
+		"permissions that are missing":                 {forbidden: []string{"secrets", "roles"}, want: "you lack permissions in namespace karmada-system of the host cluster: get secrets, create secrets, patch secrets, get roles.rbac.authorization.k8s.io"},
 		"a node port that another Service has":         {values: withPort, existing: []client.Object{other}, want: "node port 32443 of the host cluster is used by Service web/shop: choose another port with --port"},
 		"the node port of an earlier run":              {values: withPort, existing: []client.Object{&corev1.Service{ObjectMeta: meta("karmada-apiserver", nil), Spec: other.Spec}}},
 		"a StorageClass that does not exist":           {values: withClass("fast"), existing: []client.Object{class}, want: "StorageClass fast does not exist in the host cluster: choose another with --storage-classes-name (existing: slow)"},
@@ -183,7 +183,7 @@ func TestEtcdIsFirst(t *testing.T) {
 	}
 }
 
-// TestSecretsKeepCertificates requires that certificates survive in the Secrets of the host.
+// TestSecretsKeepCertificates requires that certificates survive in the host's Secrets.
 func TestSecretsKeepCertificates(t *testing.T) {
 	i, _ := newTestInstaller(t, nil, nil)
 	if err := i.RenewCertificates(t.Context()); err != nil {

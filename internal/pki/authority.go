@@ -22,7 +22,7 @@ type Authority struct {
 	Name  string
 	// Cert is the first certificate of the file of the authority.
 	Cert *x509.Certificate
-	// key is nil if the key of the authority is not stored.
+	// key is nil if the authority's key is not stored.
 	key crypto.Signer
 }
 
@@ -31,7 +31,7 @@ func (a *Authority) PEM() []byte { return EncodeCerts(a.Cert.Raw) }
 
 // MissingKeyError means that an authority cannot sign, because its key is not stored.
 type MissingKeyError struct {
-	// Authority is the name of the authority. CertFile and KeyFile are the locations of its files.
+	// Authority is the authority's name. CertFile and KeyFile are the locations of its files.
 	Authority, CertFile, KeyFile string
 }
 

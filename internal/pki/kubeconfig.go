@@ -15,9 +15,9 @@ type KubeconfigContext struct {
 	Name string
 	// User is the name of the user entry. Empty means the name of the context.
 	User string
-	// Server is the URL of the API server.
+	// Server is the API server's URL.
 	Server string
-	// CA is the PEM bundle that verifies the certificate of the server.
+	// CA is the PEM bundle that verifies the server's certificate.
 	CA []byte
 	// ClientCertFile and ClientKeyFile are referenced in the kubeconfig. They are not copied into
 	// the kubeconfig, because they are renewed and every reader must get the current files.

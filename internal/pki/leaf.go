@@ -58,9 +58,9 @@ func (a *Authority) EnsureLeaf(name string, leaf Leaf) (issued bool, err error) 
 	return true, a.IssueLeaf(name, leaf)
 }
 
-// IssueLeaf issues the certificate with this name, also if it is valid. The certificate has the key
-// that is stored under its name, or a new key if no usable key is stored. The error is a
-// MissingKeyError if the key of the authority is not stored.
+// IssueLeaf issues the certificate with this name, even if it is valid. The certificate has the key that is
+// stored under its name, or a new key if no usable key is stored. The error is a MissingKeyError if the
+// authority's key is not stored.
 func (a *Authority) IssueLeaf(name string, leaf Leaf) error {
 	if a.key == nil {
 		return fmt.Errorf("issuing certificate %q: %w", name, &MissingKeyError{Authority: a.Name, CertFile: a.store.Location(a.Name + CertSuffix), KeyFile: a.store.Location(a.Name + KeySuffix)})

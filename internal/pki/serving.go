@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// checkInterval is the minimum time between two checks of the files of a certificate.
+// checkInterval is the minimum time between two checks of a certificate's files.
 const checkInterval = time.Second
 
-// ServingCertificate is the certificate of a server. It is read again when its files change. The
-// files are checked when a client connects, because this requires neither a goroutine nor a file
-// watch, whose number is limited.
+// ServingCertificate is a server's certificate. It is read again when its files change. The files are
+// checked when a client connects, because this requires neither a goroutine nor a file watch, whose number
+// is limited.
 type ServingCertificate struct {
 	certFile, keyFile string
 	now               func() time.Time

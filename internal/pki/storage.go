@@ -19,8 +19,7 @@ const (
 // Files stores certificates and keys in PEM. A file has the name of its certificate and one of the
 // suffixes.
 type Files interface {
-	// ReadFile returns the content of a file. If the file does not exist, the error is
-	// fs.ErrNotExist.
+	// ReadFile returns a file's content. If the file does not exist, the error is fs.ErrNotExist.
 	ReadFile(file string) ([]byte, error)
 	// WriteFile creates or replaces a file.
 	WriteFile(file string, data []byte) error
@@ -41,10 +40,10 @@ func (d Dir) CertFile(name string) string { return d.Location(name + CertSuffix)
 // KeyFile returns the path of the private key with this name.
 func (d Dir) KeyFile(name string) string { return d.Location(name + KeySuffix) }
 
-// Location returns the path of a file.
+// Location returns a file's path.
 func (d Dir) Location(file string) string { return filepath.Join(d.Path, file) }
 
-// ReadFile returns the content of a file.
+// ReadFile returns a file's content.
 func (d Dir) ReadFile(file string) ([]byte, error) { return os.ReadFile(d.Location(file)) }
 
 // WriteFile replaces a file atomically. Only the owner can read a key.
@@ -76,7 +75,7 @@ func (d Dir) RenewalTime(name string) (time.Time, error) { return d.store().Rene
 // Memory stores the content of files by their names.
 type Memory map[string][]byte
 
-// ReadFile returns the content of a file.
+// ReadFile returns a file's content.
 func (m Memory) ReadFile(file string) ([]byte, error) {
 	data, ok := m[file]
 	if !ok {
@@ -85,13 +84,13 @@ func (m Memory) ReadFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// WriteFile replaces the content of a file.
+// WriteFile replaces a file's content.
 func (m Memory) WriteFile(file string, data []byte) error {
 	m[file] = data
 	return nil
 }
 
-// Location returns the name of the file.
+// Location returns the file's name.
 func (m Memory) Location(file string) string { return file }
 
 // WriteFile replaces a file atomically. After a crash, even of the machine, the file has the

@@ -126,7 +126,7 @@ func TestAdvice(t *testing.T) {
 		"no answer in time":       {request(context.DeadlineExceeded), "No answer from it: "},
 		"unknown authority":       {request(x509.UnknownAuthorityError{}), "The certificate of it is not trusted: "},
 		"wrong credentials":       {apierrors.NewUnauthorized("no"), "The credentials for it are wrong or have expired: "},
-		"a missing right":         {apierrors.NewForbidden(roles, "r", errors.New("no")), "The user for it lacks the right named above: "},
+		"a missing permission":    {apierrors.NewForbidden(roles, "r", errors.New("no")), "The user for it lacks the permission named above: "},
 		"a terminating namespace": {terminating, "The namespace is being deleted: "},
 		"a canceled request":      {request(context.Canceled), ""},
 		"an error without advice": {apierrors.NewBadRequest("the name is too long"), ""},

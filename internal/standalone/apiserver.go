@@ -143,9 +143,8 @@ func apiServerFlags(o apiServerOptions) []string {
 	return []string{
 		"--bind-address=" + host,
 		"--advertise-address=" + host,
-		// Disable the reconciler that publishes the address of the server as an endpoint of the
-		// Service kubernetes. The address may be a loopback address, which is not allowed in
-		// endpoints.
+		// Disable the reconciler that publishes the server's address as an endpoint of the Service kubernetes.
+		// The address may be a loopback address, which is not allowed in endpoints.
 		"--endpoint-reconciler-type=none",
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",

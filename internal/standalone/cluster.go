@@ -34,7 +34,7 @@ type Options struct {
 	Dir string
 	// BindAddress is the address on which the API server listens. Empty means loopback.
 	BindAddress string
-	// Port is the port of the API server. 0 selects a free port.
+	// Port is the API server's port. 0 selects a free port.
 	Port int
 	// ServingNames are added to the DNS names of the serving certificate.
 	ServingNames []string
@@ -194,7 +194,7 @@ func (c *Cluster) AdminContext() pki.KubeconfigContext {
 	return adminContext(c.options.Name, c.certs, c.ca.PEM(), c.Server())
 }
 
-// Server returns the URL of the API server.
+// Server returns the API server's URL.
 func (c *Cluster) Server() string {
 	host := c.options.BindAddress
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
@@ -203,7 +203,7 @@ func (c *Cluster) Server() string {
 	return "https://" + net.JoinHostPort(host, fmt.Sprint(c.Port()))
 }
 
-// Port returns the port of the API server.
+// Port returns the API server's port.
 func (c *Cluster) Port() int { return ListenerPort(c.listener) }
 
 // Kubeconfig returns the path of the administrator's kubeconfig.

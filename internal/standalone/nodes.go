@@ -88,7 +88,7 @@ func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions
 	return nil
 }
 
-// updateKubeletPort writes the current kubelet port to the status of a node.
+// updateKubeletPort writes the current kubelet port to a node's status.
 func updateKubeletPort(ctx context.Context, client kubernetes.Interface, node *corev1.Node, kubeletPort int) error {
 	want := kubeletStatus(node.Name, kubeletPort)
 	if node.Status.DaemonEndpoints == want.DaemonEndpoints && slices.Equal(node.Status.Addresses, want.Addresses) {

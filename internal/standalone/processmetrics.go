@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// MetricsPath is the path of the metrics on the API server of a process.
+// MetricsPath is the path of the metrics on a process's API server.
 const MetricsPath = "/metrics"
 
 // runtimePrefixes are the name prefixes of Go runtime and process metrics, which both registries have.

@@ -28,9 +28,8 @@ import (
 // ProgramsNode is the name of the node that runs programs of Karmada.
 const ProgramsNode = "karmada-programs"
 
-// programsCapacity returns the capacity of the node ProgramsNode. The capacity is sufficient for a
-// control plane, but so small that the capacity of the cluster is almost the capacity of its
-// simulated nodes.
+// programsCapacity returns the capacity of the node ProgramsNode. The capacity is sufficient for a control
+// plane, but so small that the cluster's capacity is almost the capacity of its simulated nodes.
 func programsCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("4"),

@@ -19,9 +19,8 @@ func (e *Env) Storage() string { return filepath.Join(e.dir, "etcd") }
 // Certificates returns the directory of the control plane's certificate authority.
 func (e *Env) Certificates() pki.Dir { return pki.Dir{Path: filepath.Join(e.dir, "pki")} }
 
-// Replace stops the control plane, calls replace, and starts the control plane again at the same
-// address. replace may change the storage of the control plane. Components, members and agents
-// continue to run.
+// Replace stops the control plane, calls replace, and starts the control plane again at the same address.
+// replace may change the control plane's storage. Components, members and agents continue to run.
 func (e *Env) Replace(ctx context.Context, replace func() error) error {
 	ports := map[string]int{controlplane.APIServer: e.control.port}
 	e.control.Stop()

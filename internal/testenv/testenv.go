@@ -1,9 +1,9 @@
 // Package testenv provides the environment of tests: a real control plane with all components in
 // this process, and members that are real API servers.
 //
-// Members run no controllers, so only Karmada and the test change objects in a member. For
-// example, the test sets the status of a Deployment. Environments are expensive, so a test package
-// starts one environment in its TestMain and gives each test a namespace.
+// Members run no controllers, so only Karmada and the test change objects in a member. For example, the test
+// sets a Deployment's status. Environments are expensive, so a test package starts one environment in its
+// TestMain and gives each test a namespace.
 package testenv
 
 import (
@@ -39,7 +39,7 @@ import (
 type Env struct {
 	// Karmada reads and writes the control plane, without a cache.
 	Karmada client.WithWatch
-	// Config is the administrator's client configuration of the control plane.
+	// Config is the administrator's client configuration for the control plane.
 	Config *rest.Config
 	// Members are the member clusters by name.
 	Members map[string]*Member

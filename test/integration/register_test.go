@@ -808,7 +808,7 @@ func TestManuallyApprovedAgentGetsItsPermissions(t *testing.T) {
 		if len(request.Status.Certificate) == 0 {
 			return errors.New("there is no certificate")
 		}
-		return checkRequestCondition(request, agents.ConditionRightsGranted, "ApprovedByOthers")
+		return checkRequestCondition(request, agents.ConditionPermissionsGranted, "ApprovedByOthers")
 	})
 	for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 		found := await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })

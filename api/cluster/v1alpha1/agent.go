@@ -64,14 +64,18 @@ const (
 	// message explain why.
 	AgentNotApproved = "AgentNotApproved"
 
-	// AgentRightsGranted reports that the agent got its rights after an administrator approved
-	// the request.
-	AgentRightsGranted = "AgentRightsGranted"
+	// AgentPermissionsGranted reports that the agent got its permissions after an administrator
+	// approved the request.
+	AgentPermissionsGranted = "AgentPermissionsGranted"
+
+	// FormerAgentPermissionsGranted is the name of AgentPermissionsGranted in earlier versions. The
+	// controller removes it from stored requests.
+	FormerAgentPermissionsGranted = "AgentRightsGranted"
 
 	// AgentReasonAutoApproved is the reason of an approval by the controller.
 	AgentReasonAutoApproved = "AutoApproved"
 
-	// AgentReasonApprovedByOthers is the reason of AgentRightsGranted.
+	// AgentReasonApprovedByOthers is the reason of AgentPermissionsGranted.
 	AgentReasonApprovedByOthers = "ApprovedByOthers"
 )
 

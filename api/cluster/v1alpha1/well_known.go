@@ -225,7 +225,7 @@ const (
 	// of the control plane to act for users in the cluster could not be updated.
 	EventReasonSyncImpersonationConfigFailed = "SyncImpersonationConfigFailed"
 
-	// EventReasonAgentRightsWithdrawn, of type Warning, on the Cluster: the rights of an agent were
+	// EventReasonAgentPermissionsRemoved, of type Warning, on the Cluster: an agent's permissions were
 	// removed that registered earlier under the name of this Cluster.
-	EventReasonAgentRightsWithdrawn = "AgentRightsWithdrawn"
+	EventReasonAgentPermissionsRemoved = "AgentPermissionsRemoved"
 )

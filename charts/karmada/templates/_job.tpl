@@ -1,7 +1,7 @@
 {{/*
 The specification of a Job that runs one step of the installation. The step renders this chart with the
 same values.
-Arguments: root, name, job, step, and optionally account (without it, the Job has no rights in the host),
+Arguments: root, name, job, step, and optionally account (without it, the Job has no permissions in the host cluster),
 values (the Secret with the values), volumes (a list as in karmada.deployment) and arguments (a list).
 */}}
 {{- define "karmada.jobSpec" -}}
@@ -67,7 +67,7 @@ template:
 {{- end }}
 
 {{/*
-The service account of a Job that runs a step of the installation, and its rights in the namespace.
+The service account of a Job that runs an installation step, and its permissions in the namespace.
 Arguments: root, name, rules (of the Role), and optionally annotations.
 */}}
 {{- define "karmada.account" -}}
@@ -123,8 +123,8 @@ subjects:
 {{- end }}
 
 {{/*
-The rights of a Job that issues certificates: it writes their Secrets, and restarts the workloads that
-use them. A right to create cannot be limited to names. Pods explain why a workload is not ready.
+The permissions of a Job that issues certificates: it writes their Secrets, and restarts the workloads that
+use them. The permission to create cannot be limited to names. Pods explain why a workload is not ready.
 */}}
 {{- define "karmada.certificateRules" -}}
 - apiGroups: [""]

@@ -211,9 +211,9 @@ func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha
 		return err
 	}
 	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the rights of the agent with the name of cluster %q: %w", cluster.Name, err)
+		return fmt.Errorf("removing the permissions of the agent named after cluster %q: %w", cluster.Name, err)
 	}
-	r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentRightsWithdrawn, fmt.Errorf("removed the rights of an agent that registered earlier under the name of this cluster, with request %s of user %s",
+	r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentPermissionsRemoved, fmt.Errorf("removed the permissions of an agent that registered earlier under the name of this cluster, with request %s of user %s",
 		role.Annotations[clusterv1alpha1.AgentRequestAnnotation], role.Annotations[clusterv1alpha1.AgentRequesterAnnotation]))
 	return nil
 }
@@ -238,7 +238,7 @@ func (r *reconciler) deleteBindings(ctx context.Context, cluster *clusterv1alpha
 		if err := r.karmada.Delete(ctx, stored, client.Preconditions{UID: new(stored.GetUID())}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("removing the permissions of an agent with the name of cluster %q: %w", cluster.Name, err)
 		}
-		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentRightsWithdrawn, fmt.Errorf("deleted role binding %s, which gave permissions to an agent with the name of this cluster", client.ObjectKeyFromObject(stored)))
+		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentPermissionsRemoved, fmt.Errorf("deleted role binding %s, which gave permissions to an agent with the name of this cluster", client.ObjectKeyFromObject(stored)))
 	}
 	return nil
 }

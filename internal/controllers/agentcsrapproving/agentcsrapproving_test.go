@@ -106,6 +106,20 @@ func reconcileUntilStable(r *reconciler, key item) error {
 	return fmt.Errorf("%v still requests passes", key)
 }
 
+func TestFormerConditionIsReplaced(t *testing.T) {
+	request := newRequest(t, "east-1", "east", certificatesv1.CertificateApproved, clusterv1alpha1.FormerAgentPermissionsGranted)
+	karmada := newControlPlane(t, request)
+	if err := reconcileUntilStable(newReconciler(karmada), item{request: request.Name}); err != nil {
+		t.Fatal(err)
+	}
+	if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(request), request); err != nil {
+		t.Fatal(err)
+	}
+	if findCondition(request, clusterv1alpha1.FormerAgentPermissionsGranted) != nil || findCondition(request, agent.ConditionPermissionsGranted) == nil {
+		t.Errorf("the conditions are %v", request.Status.Conditions)
+	}
+}
+
 func TestConcurrentRequestsForANameApproveOne(t *testing.T) {
 	for range 20 {
 		const requesters = 4
@@ -147,7 +161,7 @@ func TestExpiredRequestsAreDeleted(t *testing.T) {
 		"a request without a decision for a day": {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved}, manualDecisionPeriod, true, 0},
 		"a denied request":                       {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved, certificatesv1.CertificateDenied}, manualDecisionPeriod, false, 0},
 		"a failed request":                       {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved, certificatesv1.CertificateFailed}, manualDecisionPeriod, false, 0},
-		"an approved request":                    {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved, certificatesv1.CertificateApproved, agent.ConditionRightsGranted}, manualDecisionPeriod, false, 0},
+		"an approved request":                    {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved, certificatesv1.CertificateApproved, agent.ConditionPermissionsGranted}, manualDecisionPeriod, false, 0},
 		"a request without any condition":        {nil, manualDecisionPeriod, false, 0},
 	}
 	for name, test := range tests {

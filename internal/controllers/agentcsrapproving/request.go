@@ -30,7 +30,7 @@ func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 		return false
 	}
 	if approved != nil {
-		return isManuallyApproved(approved) && findCondition(csr, agent.ConditionRightsGranted) == nil
+		return isManuallyApproved(approved) && findCondition(csr, agent.ConditionPermissionsGranted) == nil
 	}
 	return len(csr.Status.Certificate) == 0 && findCondition(csr, agent.ConditionNotApproved) == nil
 }
@@ -249,7 +249,10 @@ func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificate
 	if wait, err := r.grantRights(ctx, newAgentRecord(csr, request, facts)); err != nil || wait {
 		return wait, err
 	}
-	r.addCondition(csr, agent.ConditionRightsGranted, clusterv1alpha1.AgentReasonApprovedByOthers, "Granting the rights of the agent: its certificate was approved manually.")
+	csr.Status.Conditions = slices.DeleteFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == clusterv1alpha1.FormerAgentPermissionsGranted
+	})
+	r.addCondition(csr, agent.ConditionPermissionsGranted, clusterv1alpha1.AgentReasonApprovedByOthers, "The agent got its permissions, because an administrator approved its certificate.")
 	return false, r.writeStatus(ctx, csr)
 }
 

@@ -23,8 +23,7 @@ const (
 	// Group is the group of agents. The certificate of an agent contains it as the organization.
 	Group = "system:karmada:agents"
 
-	// UserPrefix is the prefix of the user name of an agent. The user name ends with the name of
-	// the cluster.
+	// UserPrefix is the prefix of the user name of an agent. The user name ends with the cluster's name.
 	UserPrefix = "system:karmada:agent:"
 
 	// BootstrapGroup is the group of users that may register clusters with a bootstrap token.
@@ -43,7 +42,7 @@ const (
 // would be GeneratorUser.
 const reservedName = "rbac-generator"
 
-// User returns the user name of the agent of a cluster.
+// User returns the user name of a cluster's agent.
 func User(cluster string) string { return UserPrefix + cluster }
 
 // ClusterOf returns the cluster whose agent the user is. ok is false for GeneratorUser and for

@@ -40,8 +40,8 @@ func TestClusterOf(t *testing.T) {
 	}
 }
 
-// unrestrictedVerbs maps a resource to the verbs that rules may allow without resource names.
-// In the namespaces of the cluster, rules may allow more verbs.
+// unrestrictedVerbs maps a resource to the verbs that rules may allow without resource names. In the
+// cluster's namespaces, rules may allow more verbs.
 var unrestrictedVerbs = map[string]string{
 	"clusters": "create", "leases": "create", "secrets": "create",
 	"events": "create patch update", "certificatesigningrequests": "get create",
@@ -49,7 +49,7 @@ var unrestrictedVerbs = map[string]string{
 	"works": "get list watch update patch delete", "works/status": "get patch update",
 }
 
-func TestRightsStayInOwnCluster(t *testing.T) {
+func TestPermissionsStayInOwnCluster(t *testing.T) {
 	names := rapid.StringMatching(`[a-z]([-a-z0-9]{0,10}[a-z0-9])?`)
 	rapid.Check(t, func(t *rapid.T) {
 		cluster, namespace := names.Draw(t, "cluster"), names.Draw(t, "namespace")
@@ -92,7 +92,7 @@ func TestRightsStayInOwnCluster(t *testing.T) {
 	})
 }
 
-func TestRightsObjects(t *testing.T) {
+func TestPermissionObjects(t *testing.T) {
 	objects := agent.RBACObjects("east", "karmada-cluster")
 	if role, ok := objects[0].(*rbacv1.ClusterRole); !ok || role.Name != "system:karmada:east:agent" {
 		t.Errorf("the first object is %T %s, want the ClusterRole", objects[0], objects[0].GetName())

@@ -12,8 +12,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ReadableSecrets returns the names of the Secrets that the agent of a cluster may read. The name
-// of another cluster must not be one of these names.
+// ReadableSecrets returns the names of the Secrets that a cluster's agent may read. The name of another
+// cluster must not be one of these names.
 func ReadableSecrets(cluster string) []string {
 	return []string{cluster, cluster + impersonatorSuffix}
 }
@@ -35,7 +35,7 @@ func IsRegistered(role *rbacv1.ClusterRole) bool {
 type ClusterRules struct {
 	// CanReadSecret reports whether the agent can read a Secret.
 	CanReadSecret func(clusterv1alpha1.LocalSecretReference) bool
-	// Addresses limit the addresses of the cluster.
+	// Addresses limit the cluster's addresses.
 	Addresses AddressRules
 	// Scope is the scope of the token with which the agent registered.
 	Scope Scope

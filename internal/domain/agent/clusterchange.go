@@ -13,7 +13,7 @@ import (
 )
 
 // ConnectionFields returns the fields of spec that describe the connection to a cluster. After the
-// registration, the agent of the cluster may change only these fields.
+// registration, the cluster's agent may change only these fields.
 func ConnectionFields() []string {
 	return []string{"apiEndpoint", "secretRef", "impersonatorSecretRef", "insecureSkipTLSVerification", "proxyURL", "proxyHeader"}
 }
@@ -74,9 +74,9 @@ func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorLis
 	return errs
 }
 
-// canSetFinalizers reports whether an agent may set these finalizers. The only allowed change is to
-// remove the finalizer of the control plane from a Cluster in deletion, because the command
-// unregister --force does this with the credentials of the agent.
+// canSetFinalizers reports whether an agent may set these finalizers. The only allowed change is to remove
+// the finalizer of the control plane from a Cluster in deletion, because the command unregister --force does
+// this with the agent's credentials.
 func canSetFinalizers(after []string, stored *clusterv1alpha1.Cluster) bool {
 	if slices.Equal(after, stored.Finalizers) {
 		return true

@@ -19,9 +19,9 @@ const (
 	// an administrator can approve. The reason and message of the condition explain why.
 	ConditionNotApproved certificatesv1.RequestConditionType = clusterv1alpha1.AgentNotApproved
 
-	// ConditionRightsGranted is the condition of a request that an administrator approved. It is
+	// ConditionPermissionsGranted is the condition of a request that an administrator approved. It is
 	// set after the agent got its permissions.
-	ConditionRightsGranted certificatesv1.RequestConditionType = clusterv1alpha1.AgentRightsGranted
+	ConditionPermissionsGranted certificatesv1.RequestConditionType = clusterv1alpha1.AgentPermissionsGranted
 )
 
 // RequestFacts holds the facts about a request and the objects that the control plane stores under
@@ -37,9 +37,9 @@ type RequestFacts struct {
 	// Clusters are the Clusters with the requested name, or with the name of a Secret that the
 	// agent could read. It is nil if there are none.
 	Clusters []clusterv1alpha1.Cluster
-	// Role is the ClusterRole of the agent, or nil if there is none.
+	// Role is the agent's ClusterRole, or nil if there is none.
 	Role *rbacv1.ClusterRole
-	// ClusterNamespace is the namespace for the Secrets of the cluster, or nil if there is none.
+	// ClusterNamespace is the namespace for the cluster's Secrets, or nil if there is none.
 	ClusterNamespace *corev1.Namespace
 	// IsScoped is true if the token of the requester has a scope. Scope is the scope, or nil if it is
 	// not known, for example because the token was deleted.
@@ -60,9 +60,8 @@ type Decision struct {
 	Reason, Message string
 }
 
-// DecideRequest decides whether a request for the certificate of an agent can be approved without
-// an administrator. A certificate for a name that is in use is issued only to the agent with that
-// name.
+// DecideRequest decides whether a request for an agent's certificate can be approved without an
+// administrator. A certificate for a name that is in use is issued only to the agent with that name.
 func DecideRequest(r Request, facts RequestFacts) Decision {
 	if r.Generator {
 		return decideGenerator(r, facts)
@@ -104,7 +103,7 @@ func decideGenerator(r Request, facts RequestFacts) Decision {
 		return reject(clusterv1alpha1.AgentReasonOutOfScope, "a token with a scope does not allow the user %s, who could create the roles of any cluster: register with karmadactl of this release, or with a token without scope", GeneratorUser)
 	}
 	if facts.GeneratorUnlimited {
-		return reject(clusterv1alpha1.AgentReasonGeneratorUnlimited, "user %s has all rights in this control plane, so every holder of a token would get them: bind it to no more than a registration needs, or use a register command that does not need it",
+		return reject(clusterv1alpha1.AgentReasonGeneratorUnlimited, "user %s has all permissions in this control plane, so every holder of a token would get them: bind it to no more than a registration needs, or use a register command that does not need it",
 			GeneratorUser)
 	}
 	return approve("Auto approving karmada agent certificate after SubjectAccessReview.")

@@ -23,8 +23,7 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// signingRequest returns the certificate request of the agent of a cluster after the given
-// functions changed it.
+// signingRequest returns the certificate request of a cluster's agent after the given functions changed it.
 func signingRequest(t testing.TB, user string, change ...func(*certificatesv1.CertificateSigningRequest, *x509.CertificateRequest)) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	csr := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
@@ -222,7 +221,7 @@ func TestDecideRequest(t *testing.T) {
 			request: agent.Request{ClusterNamespace: "karmada-es-west"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("karmada-es-west", "true")}, want: clusterv1alpha1.AgentReasonNamespaceNotPrepared,
 		},
 		"the generator":                        {request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true}, want: "AutoApproved"},
-		"a generator with all rights":          {request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true, GeneratorUnlimited: true}, want: clusterv1alpha1.AgentReasonGeneratorUnlimited},
+		"a generator with all permissions":     {request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true, GeneratorUnlimited: true}, want: clusterv1alpha1.AgentReasonGeneratorUnlimited},
 		"a generator that renews":              {request: agent.Request{Generator: true, Requester: agent.GeneratorUser}, facts: agent.RequestFacts{CanRenew: true}, want: clusterv1alpha1.AgentReasonNotAllowed},
 		"an agent that requests the generator": {request: agent.Request{Generator: true, Requester: self}, facts: agent.RequestFacts{CanRenew: true}, want: clusterv1alpha1.AgentReasonNotAllowed},
 	}

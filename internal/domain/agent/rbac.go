@@ -20,8 +20,8 @@ const (
 	roleNamePrefix     = "system:karmada:"
 	impersonatorSuffix = "-impersonator"
 
-	// LeaderLeasePrefix is the prefix of the name of the Lease for leader election between the
-	// replicas of an agent. The name ends with the name of the cluster.
+	// LeaderLeasePrefix is the prefix of the name of the Lease for leader election between an agent's
+	// replicas. The name ends with the cluster's name.
 	LeaderLeasePrefix = "karmada-agent-"
 )
 
@@ -31,13 +31,13 @@ type Object interface {
 	runtime.Object
 }
 
-// RoleName returns the name of the ClusterRole of an agent. This role owns all other RBAC objects
-// of the agent, so they are deleted with the role.
+// RoleName returns the name of an agent's ClusterRole. This role owns all other RBAC objects of the agent,
+// so they are deleted with the role.
 func RoleName(cluster string) string { return roleNamePrefix + cluster + ":agent" }
 
-// RBACObjects returns the roles and role bindings for the agent of a cluster, the ClusterRole
-// first. clusterNamespace is the namespace of the Secrets of the cluster. The Lease of the cluster
-// is always in karmada-cluster.
+// RBACObjects returns the roles and role bindings for a cluster's agent, the ClusterRole first.
+// clusterNamespace is the namespace of the cluster's Secrets. The Lease of the cluster is always in
+// karmada-cluster.
 //
 // Each rule contains the names of its objects if RBAC can check the names. RBAC cannot check the
 // names for create requests and for events.
@@ -72,7 +72,7 @@ func Bindings(cluster, clusterNamespace string) []Object {
 	})
 }
 
-// Binds reports whether a role binding has the agent of a cluster as a subject.
+// Binds reports whether a role binding has a cluster's agent as a subject.
 func Binds(binding metav1.Object, cluster string) bool {
 	var subjects []rbacv1.Subject
 	switch binding := binding.(type) {
@@ -84,16 +84,16 @@ func Binds(binding metav1.Object, cluster string) bool {
 	return slices.Contains(subjects, agentSubjects(cluster)[0])
 }
 
-// epochObjects returns the Role with which the agent of a cluster reads the epoch of the control plane,
-// and its RoleBinding. Without this permission, the agent deletes no objects.
+// epochObjects returns the Role with which the agent of a cluster reads the control plane's epoch, and its
+// RoleBinding. Without this permission, the agent deletes no objects.
 func epochObjects(cluster string) []Object {
 	return namespacedRole(cluster, clusterv1alpha1.NamespaceKarmadaSystem, RoleName(cluster)+"-epoch", []rbacv1.PolicyRule{
 		ruleForName(corev1.GroupName, "configmaps", clusterv1alpha1.EpochName, "get", "list", "watch"),
 	})
 }
 
-// generalRules returns the rules of the ClusterRole of an agent: the rules for the Cluster itself,
-// and for objects that are not in a namespace of this cluster.
+// generalRules returns the rules of an agent's ClusterRole: the rules for the Cluster itself, and for
+// objects that are not in a namespace of this cluster.
 func generalRules(cluster, clusterNamespace string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		ruleForName(clusterv1alpha1.GroupName, "clusters", cluster, "get", "list", "watch", "update", "patch", "delete"),
@@ -106,7 +106,7 @@ func generalRules(cluster, clusterNamespace string) []rbacv1.PolicyRule {
 		},
 		{
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, Verbs: []string{"get"},
-			// The UID of kube-system is the ID of the control plane.
+			// The UID of kube-system is the control plane's ID.
 			ResourceNames: withoutDuplicates(work.ExecutionNamespace(cluster), clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, metav1.NamespaceSystem),
 		},
 		ruleForName(coordinationv1.GroupName, "leases", LeaderLeasePrefix+cluster, "get", "update", "patch"),
@@ -133,9 +133,9 @@ func leaseRules(cluster string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{ruleForName(coordinationv1.GroupName, "leases", cluster, "get", "update", "patch")}
 }
 
-// workRules returns the rules that let an agent write the status of Works and delete Works. The
-// command unregister deletes Works with the credentials of the agent. The admission policy
-// karmada-agent restricts which fields of a Work the agent may change.
+// workRules returns the rules that let an agent write the status of Works and delete Works. The command
+// unregister deletes Works with the agent's credentials. The admission policy karmada-agent restricts which
+// fields of a Work the agent may change.
 func workRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		ruleForAll(workv1alpha1.GroupName, "works", "get", "list", "watch", "update", "patch", "delete"),

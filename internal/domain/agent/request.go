@@ -22,13 +22,13 @@ const (
 	ApproveAny = "clusteragent"
 )
 
-// Request is a request for the certificate of an agent.
+// Request is a request for an agent's certificate.
 type Request struct {
-	// Cluster is the name of the cluster. It is not validated.
+	// Cluster is the cluster's name. It is not validated.
 	Cluster string
 	// Generator is true if the certificate is for GeneratorUser, which has no cluster.
 	Generator bool
-	// ClusterNamespace is the namespace for the Secrets of the cluster.
+	// ClusterNamespace is the namespace for the cluster's Secrets.
 	ClusterNamespace string
 	// Requester is the user that sent the request.
 	Requester string

@@ -16,8 +16,8 @@ const (
 	// managedFields.
 	baseReportBytes        = 32 << 10
 	reportBytesPerManifest = 24 << 10
-	// maxReportBytes limits the report for any number of manifests. It leaves room for the spec of
-	// the Work, because etcd accepts objects of at most 1.5 MiB.
+	// maxReportBytes limits the report for any number of manifests. It leaves room for the Work's spec,
+	// because etcd accepts objects of at most 1.5 MiB.
 	maxReportBytes = 1200 << 10
 )
 

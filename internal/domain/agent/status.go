@@ -29,8 +29,8 @@ const (
 	maxReasonBytes, maxMessageBytes = 1024, 32768
 )
 
-// ReportedConditions returns the types of the conditions of a Cluster that are written by its
-// agent, or by another component in the cluster with the credentials of the agent.
+// ReportedConditions returns the types of the conditions of a Cluster that are written by its agent, or by
+// another component in the cluster with the agent's credentials.
 func ReportedConditions() []string {
 	return []string{
 		clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCompleteAPIEnablements,

@@ -103,7 +103,7 @@ func requestRows() []Row {
 	notApproved := clusterv1alpha1.AgentNotApproved
 	return []Row{
 		{kinds, string(certificatesv1.CertificateApproved), yes, clusterv1alpha1.AgentReasonAutoApproved, "the controller approved the certificate of an agent"},
-		{kinds, clusterv1alpha1.AgentRightsGranted, yes, clusterv1alpha1.AgentReasonApprovedByOthers, "an administrator approved the certificate, and the agent got its rights"},
+		{kinds, clusterv1alpha1.AgentPermissionsGranted, yes, clusterv1alpha1.AgentReasonApprovedByOthers, "an administrator approved the certificate, and the agent got its permissions"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNotAllowed, "the requester may not request certificates of agents"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonInvalidName, "no cluster with an agent can have the requested name"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNameTaken, "a Cluster has the requested name"},
@@ -112,7 +112,7 @@ func requestRows() []Row {
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNotRegistered, "the agent renews its certificate, and its Cluster does not exist"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNamespaceNotPrepared, "the namespace for the Secrets of the cluster is not prepared for agents"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonOutOfScope, "the scope of the token does not allow the request, or the token was deleted"},
-		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonGeneratorUnlimited, "the user that creates the roles of agents has all rights"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonGeneratorUnlimited, "the user that creates the roles of agents has all permissions"},
 	}
 }
 

@@ -66,7 +66,7 @@ func renderInHost(release string, values rendering.Values, installed ...runtime.
 	return engine.RenderWithClientProvider(loaded, complete, hostObjects{dynamicfake.NewSimpleDynamicClient(scheme.Scheme, installed...)})
 }
 
-// hostObjects gives the templates access to the objects of a host.
+// hostObjects gives the templates access to a host's objects.
 type hostObjects struct{ api dynamic.Interface }
 
 func (h hostObjects) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {

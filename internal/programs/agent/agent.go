@@ -1,9 +1,8 @@
 // Package agent defines the flags of karmada-agent and runs it.
 //
-// An agent connects to two API servers: the API server of its cluster, where it has all permissions,
-// and the API server of the control plane, where it may read its own Cluster and its own Works. It
-// registers the cluster when it starts. Then it runs the same controllers as push mode, but only
-// for this cluster.
+// An agent connects to two API servers: the API server of its cluster, where it has all permissions, and the
+// control plane's API server, where it may read its own Cluster and its own Works. It registers the cluster
+// when it starts. Then it runs the same controllers as push mode, but only for this cluster.
 //
 // Invariants: while one of the API servers is unavailable, the agent waits and logs the reason. It
 // never writes objects for a Cluster that belongs to another cluster. A running agent does not

@@ -27,9 +27,9 @@ const (
 	secretTimeout = 10 * time.Second
 )
 
-// credentials are the current credentials of the agent for the control plane, read from the
-// kubeconfig of the agent. The credentials change while connections are open, because the kubelet
-// updates a mounted Secret, and because the agent renews its certificate.
+// credentials are the current credentials of the agent for the control plane, read from the agent's
+// kubeconfig. The credentials change while connections are open, because the kubelet updates a mounted
+// Secret, and because the agent renews its certificate.
 type credentials struct {
 	path, context string
 	// readSecret reads the kubeconfig from the Secret that is mounted as the file, because the

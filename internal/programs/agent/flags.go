@@ -55,7 +55,7 @@ func (o *Options) addClusterFlags(set *pflag.FlagSet) {
 	set.StringVar(&cluster.Region, "cluster-region", cluster.Region, "Region of the cluster, for placements.")
 	set.StringSliceVar(&cluster.Zones, "cluster-zones", cluster.Zones, "Zones of the cluster, for placements.")
 	set.StringSliceVar(&o.ReportSecrets, "report-secrets", o.ReportSecrets,
-		"Credentials of the cluster that the agent reports to the control plane: KubeCredentials with all rights in the cluster, KubeImpersonator to impersonate the users of the cluster proxy, or None.")
+		"Credentials of the cluster that the agent reports to the control plane: KubeCredentials with all permissions in the cluster, KubeImpersonator to impersonate the users of the cluster proxy, or None.")
 	set.StringVar(&rotation.Namespace, "karmada-kubeconfig-namespace", rotation.Namespace,
 		"Namespace, in the cluster, of the Secret karmada-kubeconfig with the kubeconfig of the control plane.")
 	set.DurationVar(&rotation.Interval, "cert-rotation-checking-interval", rotation.Interval, "How often the controller certRotation checks the client certificate.")

@@ -27,7 +27,7 @@ func releaseProgramPages() error {
 	return nil
 }
 
-// region is an address range of the memory of a process.
+// region is an address range of a process's memory.
 type region struct{ from, to uintptr }
 
 // readOnlyRegions returns the regions that map the file read-only. It skips regions with anonymous

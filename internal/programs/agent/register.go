@@ -36,7 +36,7 @@ type agent struct {
 	// clusters reads the Clusters of the control plane. While the control plane is unavailable, its
 	// requests wait.
 	clusters client.Reader
-	// member is the client configuration of the cluster.
+	// member is the client configuration for the cluster.
 	member  *rest.Config
 	cluster enroll.Enrollment
 	options programs.HostOptions
@@ -158,8 +158,8 @@ func (a *agent) tryRegister(ctx context.Context) (*clusterv1alpha1.Cluster, erro
 	return a.cluster.Run(ctx)
 }
 
-// memberConfig returns a function that returns the client configuration of the cluster. The
-// function returns an error if the Cluster now belongs to another cluster.
+// memberConfig returns a function that returns the client configuration for the cluster. The function
+// returns an error if the Cluster now belongs to another cluster.
 func (a *agent) memberConfig(id string) func(*clusterv1alpha1.Cluster) (*rest.Config, error) {
 	return func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error) {
 		if err := checkClusterID(cluster, id); err != nil {

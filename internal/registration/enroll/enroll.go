@@ -107,7 +107,7 @@ func (e Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 func (e Enrollment) verifyRegistration(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: e.Name}})
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no rights there yet: %s: %w", ReregistrationAdvice(e.Name), err)
+		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no permissions there yet: %s: %w", ReregistrationAdvice(e.Name), err)
 	}
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func newTokenServer(t *testing.T, codes map[string]int) *rest.Config {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
 	})
-	// BearerToken is the token of the user. Requests must use the tested token instead.
+	// BearerToken is the user's token. Requests must use the tested token instead.
 	config.BearerToken = "admin"
 	return config
 }
@@ -38,11 +38,11 @@ func TestRejectsToken(t *testing.T) {
 		token       string
 		want, fails bool
 	}{
-		"an accepted token":                    {token: "fine"},
-		"a token of an account without rights": {token: "narrow"},
-		"a revoked token":                      {token: "revoked", want: true},
-		"an empty token":                       {token: " \n", want: true},
-		"an internal error of the member":      {token: "broken", fails: true},
+		"an accepted token":                         {token: "fine"},
+		"a token of an account without permissions": {token: "narrow"},
+		"a revoked token":                           {token: "revoked", want: true},
+		"an empty token":                            {token: " \n", want: true},
+		"an internal error of the member":           {token: "broken", fails: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// openKarmada creates the client of the control plane. If no kubeconfig was given, the client uses
-// the credentials of the agent.
+// openKarmada creates the client for the control plane. If no kubeconfig was given, the client uses the
+// agent's credentials.
 func (u *unregistration) openKarmada(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
@@ -52,9 +52,8 @@ func (u *unregistration) openKarmada(ctx context.Context) error {
 	return err
 }
 
-// readOwner sets the control plane whose objects are deleted in the member. If the control plane
-// does not respond, this is the owner of the agent. It returns an error if the agent belongs to
-// another control plane.
+// readOwner sets the control plane whose objects are deleted in the member. If the control plane does not
+// respond, this is the agent's owner. It returns an error if the agent belongs to another control plane.
 func (u *unregistration) readOwner(ctx context.Context) error {
 	if u.memberID == "" {
 		return nil
@@ -127,8 +126,8 @@ func (u *unregistration) findAgent(ctx context.Context) (*installedAgent, error)
 	return nil, fmt.Errorf("%s in %s is not an agent: it has no argument --cluster-name; set the Deployment of the agent with --agent-name and --namespace", u.member.Describe(deployment), u.member.Name)
 }
 
-// readAgentKubeconfig reads the kubeconfig of the agent. An argument of the agent contains the
-// path of the kubeconfig, which a volume mounts from a Secret.
+// readAgentKubeconfig reads the agent's kubeconfig. An argument of the agent contains the kubeconfig's path,
+// which a volume mounts from a Secret.
 func (u *unregistration) readAgentKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
 	if found == nil {
 		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used; a cluster in push mode has no agent: use unjoin", u.Namespace, u.AgentName, u.member.Name)

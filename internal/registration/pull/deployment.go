@@ -23,8 +23,8 @@ import (
 // Names of the objects of the agent in a member. Other releases use the same names, so that each
 // release can unregister a cluster that another release registered.
 const (
-	// AgentKubeconfig is the name of the Secret with the kubeconfig of the agent, and the key of
-	// the kubeconfig in this Secret.
+	// AgentKubeconfig is the name of the Secret with the agent's kubeconfig, and the key of the kubeconfig in
+	// this Secret.
 	AgentKubeconfig = "karmada-kubeconfig"
 	// AgentAccount is the service account of the agent in the member.
 	AgentAccount  = "karmada-agent-sa"
@@ -161,7 +161,7 @@ func (r Register) revertBinding(ctx context.Context, member *clusterclient.Clien
 	return r.keepSubjects(ctx, member, binding, withoutSubjects(binding.Subjects, r.agentBinding().Subjects))
 }
 
-// agentDeployment returns the Deployment of the agent.
+// agentDeployment returns the agent's Deployment.
 func (r Register) agentDeployment() *appsv1.Deployment {
 	replicas := r.Replicas
 	return &appsv1.Deployment{

@@ -34,19 +34,18 @@ import (
 // discoveryBackoff is the delay between requests for cluster-info.
 var discoveryBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.6, Jitter: 0.3, Cap: 5 * time.Second, Steps: 30}
 
-// discoveredEndpoint contains the address and the CA bundle of the control plane. They suffice to
-// connect to the control plane before the agent has a credential.
+// discoveredEndpoint contains the address and the control plane's CA bundle. They suffice to connect to the
+// control plane before the agent has a credential.
 type discoveredEndpoint struct {
-	// host is the URL of the API server. ca is the CA bundle that verifies the certificate of the
-	// API server.
+	// host is the API server's URL. ca is the CA bundle that verifies the API server's certificate.
 	host string
 	ca   []byte
 }
 
-// discoverControlPlane returns the CA bundle of the control plane. It reads the CA bundle from
-// cluster-info, which must be signed with the secret of the token. Unless the verification is
-// skipped, the CA must also match one of the pins, and the control plane must return the same
-// cluster-info over a connection that this CA verifies.
+// discoverControlPlane returns the control plane's CA bundle. It reads the CA bundle from cluster-info,
+// which must be signed with the secret of the token. Unless the verification is skipped, the CA must also
+// match one of the pins, and the control plane must return the same cluster-info over a connection that this
+// CA verifies.
 func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint, error) {
 	token, err := registration.ParseToken(r.Token)
 	if err != nil {
@@ -110,7 +109,7 @@ func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, to
 			signed, err = verifyClusterInfo(info, token)
 		}
 		if errors.Is(err, errUnsigned) {
-			err = r.checkTokenKnown(ctx, info, err, &rejectedSince)
+			err = r.verifyTokenKnown(ctx, info, err, &rejectedSince)
 		}
 		var permanent *permanentError
 		if err == nil || errors.As(err, &permanent) || registration.IsCertificateUntrusted(err) {
@@ -144,10 +143,10 @@ const tokenRejectionTimeout = 3 * time.Second
 // errTokenRejected means that the verified control plane rejects the token.
 var errTokenRejected = apierrors.NewUnauthorized("the control plane does not know the token")
 
-// checkTokenKnown returns a permanent error if the control plane rejects the token, so that the
+// verifyTokenKnown returns a permanent error if the control plane rejects the token, so that the
 // wait for a signature ends early. Otherwise it returns the parameter unsigned. It sends the token
 // only to a control plane whose CA matches a pin.
-func (r Register) checkTokenKnown(ctx context.Context, info *corev1.ConfigMap, unsigned error, rejectedSince *time.Time) error {
+func (r Register) verifyTokenKnown(ctx context.Context, info *corev1.ConfigMap, unsigned error, rejectedSince *time.Time) error {
 	pins, err := r.parsePins()
 	if err != nil || len(pins) == 0 {
 		return unsigned
@@ -194,10 +193,10 @@ func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, s
 	return review.Status.Allowed, nil
 }
 
-// checkTokenRights returns an error if the token lacks a permission. It runs before anything is
+// verifyTokenPermissions returns an error if the token lacks a permission. It runs before anything is
 // created. It ignores an error of the check itself, because the registration reports such an error
 // later.
-func (r Register) checkTokenRights(ctx context.Context, found *discoveredEndpoint) error {
+func (r Register) verifyTokenPermissions(ctx context.Context, found *discoveredEndpoint) error {
 	holder := found.newConfig(r.Token, nil, nil)
 	isAllowed, err := r.canCreateRequests(ctx, holder, "")
 	switch {

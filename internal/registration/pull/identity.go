@@ -48,25 +48,25 @@ const (
 // created for this user in the control plane.
 type agentIdentity struct {
 	register Register
-	// id is the identity of the member.
+	// id is the member's identity.
 	id string
 
 	// certificate and key are the PEM encoded credentials of the agent.
 	certificate, key []byte
 	// request is the certificate signing request of the agent. It is nil before it is created.
 	request *certificatesv1.CertificateSigningRequest
-	// endpoint is the control plane. holder is its client with the permissions of the token.
+	// endpoint is the control plane. holder is its client with the token's permissions.
 	endpoint *discoveredEndpoint
 	holder   *clusterclient.Client
-	// karmada is the client of the control plane with the permissions of the agent. generator is the
-	// client that grants these permissions. generator is nil if the control plane itself grants them.
+	// karmada is the client for the control plane with the agent's permissions. generator is the client that
+	// grants these permissions. generator is nil if the control plane itself grants them.
 	karmada, generator *clusterclient.Client
-	// omitEndpoint is true if the control plane does not accept the address of the member.
+	// omitEndpoint is true if the control plane does not accept the member's address.
 	omitEndpoint bool
 }
 
-// obtain requests the certificate of the agent. It then ensures that the agent has its permissions, and
-// that no Cluster with the name of the agent's Cluster exists.
+// obtain requests the agent's certificate. It then ensures that the agent has its permissions, and that no
+// Cluster with the name of the agent's Cluster exists.
 func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) error {
 	r := a.register
 	holder, err := clusterclient.NewKarmada(found.newConfig(r.Token, nil, nil), r.Log)
@@ -91,13 +91,13 @@ func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 	if err := a.useCertificate(certificate); err != nil {
 		return err
 	}
-	missing, err := a.awaitRights(ctx)
+	missing, err := a.awaitPermissions(ctx)
 	if err != nil {
 		return err
 	}
 	if missing != "" {
-		r.logf("[karmada-agent-start] The control plane has not granted the agent the right to %s: granting it with a certificate of %s", missing, agent.GeneratorUser)
-		if err := a.grantRights(ctx, found, holder); err != nil {
+		r.logf("[karmada-agent-start] The control plane has not granted the agent the permission to %s: granting it with a certificate of %s", missing, agent.GeneratorUser)
+		if err := a.grantPermissions(ctx, found, holder); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (a *agentIdentity) useCertificate(certificate []byte) (err error) {
 	return err
 }
 
-// newConfig returns a client configuration of the control plane, with a token or a certificate as
+// newConfig returns a client configuration for the control plane, with a token or a certificate as
 // credential.
 func (d *discoveredEndpoint) newConfig(token string, certificate, key []byte) *rest.Config {
 	return &rest.Config{
@@ -222,8 +222,8 @@ func (r Register) explainTokenError(explained, err error) error {
 	return explained
 }
 
-// checkNameFree returns a RegisteredError if a Cluster of this name exists.
-func (a *agentIdentity) checkNameFree(ctx context.Context, karmada *clusterclient.Client) error {
+// ensureNameUnused returns a RegisteredError if a Cluster of this name exists.
+func (a *agentIdentity) ensureNameUnused(ctx context.Context, karmada *clusterclient.Client) error {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.register.Name}})
 	if err != nil || have == nil {
 		return err
@@ -231,9 +231,9 @@ func (a *agentIdentity) checkNameFree(ctx context.Context, karmada *clusterclien
 	return &registration.RegisteredError{Name: a.register.Name, ID: a.id, Existing: *have.(*clusterv1alpha1.Cluster)}
 }
 
-// grantRights gives the agent its permissions. obtain calls it if the control plane does not grant the
+// grantPermissions gives the agent its permissions. obtain calls it if the control plane does not grant the
 // permissions itself.
-func (a *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
+func (a *agentIdentity) grantPermissions(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
 	r := a.register
 	key, err := rsa.GenerateKey(rand.Reader, generatorBits)
 	if err != nil {
@@ -263,7 +263,7 @@ func (a *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 			r.logf("warning: %v", err)
 		}
 	}()
-	if err := a.checkNameFree(ctx, a.generator); err != nil {
+	if err := a.ensureNameUnused(ctx, a.generator); err != nil {
 		return err
 	}
 	keepExisting := func(client.Object) error { return nil }
@@ -272,21 +272,21 @@ func (a *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 			return err
 		}
 	}
-	for _, right := range agent.RBACObjects(r.Name, r.ClusterNamespace) {
-		if _, err := a.generator.Ensure(ctx, right, func(have client.Object) error { return adoptRight(have, right) }); err != nil {
+	for _, object := range agent.RBACObjects(r.Name, r.ClusterNamespace) {
+		if _, err := a.generator.Ensure(ctx, object, func(have client.Object) error { return adoptPermissions(have, object) }); err != nil {
 			return err
 		}
 	}
-	missing, err := a.awaitRights(ctx)
+	missing, err := a.awaitPermissions(ctx)
 	if err == nil && missing != "" {
-		return fmt.Errorf("the control plane (%s) does not allow %s to %s although the right was granted: check its authorization mode", found.host, agent.User(r.Name), missing)
+		return fmt.Errorf("the control plane (%s) does not allow %s to %s although the permission was granted: check its authorization mode", found.host, agent.User(r.Name), missing)
 	}
 	return err
 }
 
-// adoptRight adds missing rules or subjects to an existing role or binding. It removes nothing,
+// adoptPermissions adds missing rules or subjects to an existing role or binding. It removes nothing,
 // because another registration may use the object.
-func adoptRight(have client.Object, want agent.Object) error {
+func adoptPermissions(have client.Object, want agent.Object) error {
 	registration.AddLabels(have, want)
 	switch have := have.(type) {
 	case *rbacv1.ClusterRole:
@@ -310,8 +310,8 @@ func addRules(have, want []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return have
 }
 
-// rollBack deletes the Cluster of the agent in the control plane. It also deletes the permissions of
-// the agent if this run granted them.
+// rollBack deletes the Cluster of the agent in the control plane. It also deletes the agent's permissions if
+// this run granted them.
 func (a *agentIdentity) rollBack(ctx context.Context) error {
 	if a.karmada == nil {
 		if err := a.awaitLateCertificate(ctx); err != nil || a.karmada == nil {
@@ -344,11 +344,10 @@ const (
 	latePollInterval = 100 * time.Millisecond
 )
 
-// awaitLateCertificate waits for the certificate of a request that was approved at the time this
-// run failed. Only with the certificate can the rollback free the name of the cluster. Without an
-// approval it returns soon and without an error, because the control plane does not approve the
-// request after Register.Timeout. If the user interrupts this run earlier, the control plane may
-// still approve the request until then.
+// awaitLateCertificate waits for the certificate of a request that was approved at the time this run failed.
+// Only with the certificate can the rollback free the cluster's name. Without an approval it returns soon
+// and without an error, because the control plane does not approve the request after Register.Timeout. If
+// the user interrupts this run earlier, the control plane may still approve the request until then.
 func (a *agentIdentity) awaitLateCertificate(ctx context.Context) error {
 	if a.request == nil || a.request.UID == "" {
 		return nil
@@ -408,7 +407,7 @@ func (r Register) newKubeconfig(found *discoveredEndpoint, certificate, key []by
 	return encoded, nil
 }
 
-// kubeconfigSecret returns the Secret of the member that holds the kubeconfig of the agent.
+// kubeconfigSecret returns the Secret of the member that holds the agent's kubeconfig.
 func (r Register) kubeconfigSecret(kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: AgentKubeconfig, Labels: registration.SystemLabels()},

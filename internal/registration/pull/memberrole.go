@@ -12,9 +12,8 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// limitedRole returns the role and the bindings of an agent with MemberRole. Their names contain
-// the name of the cluster, because another control plane may have an agent with all permissions in the
-// same member.
+// limitedRole returns the role and the bindings of an agent with MemberRole. Their names contain the
+// cluster's name, because another control plane may have an agent with all permissions in the same member.
 func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.ClusterRoleBinding) {
 	base, baseBinding, memberRoleBinding := r.agentRole(), r.agentBinding(), r.agentBinding()
 	base.Name += ":" + r.Name
@@ -51,7 +50,7 @@ func (r Register) revokeMemberRole(ctx context.Context, member *clusterclient.Cl
 	return errors.Join(append(errs, member.DeleteOwned(ctx, base))...)
 }
 
-// checkMemberRole returns an error if the member has no ClusterRole MemberRole.
-func (r Register) checkMemberRole(ctx context.Context, member *clusterclient.Client) error {
+// verifyMemberRole returns an error if the member has no ClusterRole MemberRole.
+func (r Register) verifyMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	return enroll.Grant{Member: member, MemberRole: r.MemberRole}.VerifyMemberRole(ctx)
 }

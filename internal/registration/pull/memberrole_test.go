@@ -55,11 +55,11 @@ func TestMemberRoleLimitsAgent(t *testing.T) {
 
 func TestCheckMemberRole(t *testing.T) {
 	member := clusterclienttest.NewClient(t, "")
-	err := Register{Name: "edge", MemberRole: "deployers"}.checkMemberRole(t.Context(), member)
+	err := Register{Name: "edge", MemberRole: "deployers"}.verifyMemberRole(t.Context(), member)
 	if err == nil || !strings.Contains(err.Error(), `has no ClusterRole "deployers": create it there first`) {
 		t.Errorf("got %v", err)
 	}
-	if err := (Register{Name: "edge"}).checkMemberRole(t.Context(), member); err != nil {
+	if err := (Register{Name: "edge"}).verifyMemberRole(t.Context(), member); err != nil {
 		t.Errorf("without a role: %v", err)
 	}
 }

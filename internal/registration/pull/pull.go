@@ -1,9 +1,8 @@
 // Package pull registers clusters in pull mode, with an agent that connects to the control
 // plane, and unregisters them.
 //
-// A registration starts with a bootstrap token. The token is used to verify the control plane and
-// to request the certificate of the agent. Unregistering deletes the propagated objects first and
-// the agent last.
+// A registration starts with a bootstrap token. The token is used to verify the control plane and to request
+// the agent's certificate. Unregistering deletes the propagated objects first and the agent last.
 //
 // Invariants: no data is sent to a control plane that is not verified. A failed registration
 // deletes exactly the objects that the registration and its agent created in the control plane and
@@ -36,8 +35,8 @@ import (
 )
 
 const (
-	// DefaultRegisterTimeout is the time limit of each wait of a registration: for the
-	// signed cluster-info, for the certificate, and for the agent to be ready.
+	// DefaultRegisterTimeout limits each wait of a registration: for the signed cluster-info, for the
+	// certificate, and for the agent to be ready.
 	DefaultRegisterTimeout = 5 * time.Minute
 
 	// DefaultCertExpiration is the requested lifetime of the agent's certificate.
@@ -57,12 +56,12 @@ func DefaultAgentImage() string {
 type Register struct {
 	// Endpoint is host:port of the control plane.
 	Endpoint string
-	// Name is the name of the Cluster: a DNS label of at most 48 characters.
+	// Name is the Cluster's name: a DNS label of at most 48 characters.
 	Name string
-	// Namespace is the namespace of the agent in the member. Default karmada-system.
+	// Namespace is the namespace of the agent in the member. The default is karmada-system.
 	Namespace string
-	// ClusterNamespace is the namespace of the cluster's Secrets in the control plane.
-	// Default karmada-cluster.
+	// ClusterNamespace is the namespace of the cluster's Secrets in the control plane. The default is
+	// karmada-cluster.
 	ClusterNamespace string
 	// Token is the bootstrap token. CAHashes are pins. The certificate authority of the control
 	// plane must match one of the pins. CAHashes may be empty only with SkipCAVerification, which
@@ -79,11 +78,11 @@ type Register struct {
 	MemberRole string
 	// ProxyURL is the proxy through which the control plane reaches the member.
 	ProxyURL string
-	// Image is the image of the agent. Default: the image of this version. Replicas is the number
-	// of replicas of the agent. Default: 1.
+	// Image is the agent's image. The default is the image of this version. Replicas is the number of
+	// replicas of the agent. The default is 1.
 	Image    string
 	Replicas int32
-	// CertExpiration is the requested lifetime of the agent's certificate. Default one year. The
+	// CertExpiration is the requested lifetime of the agent's certificate. The default is one year. The
 	// control plane may issue a certificate with a shorter lifetime.
 	CertExpiration time.Duration
 	// CertRotation makes the agent renew its certificate before it expires.
@@ -91,14 +90,14 @@ type Register struct {
 	// DryRun makes only the checks that need no certificate. It changes nothing, and logs what
 	// would be created.
 	DryRun bool
-	// Timeout is the time limit of each wait. Default 5 minutes.
+	// Timeout limits each wait. The default is 5 minutes.
 	Timeout time.Duration
-	// Member is the client configuration of the cluster.
+	// Member is the client configuration for the cluster.
 	Member *rest.Config
 	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
 	// source.
 	MemberOrigin string
-	// Log receives progress messages for the user. Nil discards them.
+	// Log receives progress messages for the user. It may be nil.
 	Log func(format string, args ...any)
 
 	// omitEndpoint is true if the control plane does not accept the address in Member. Then the agent
@@ -134,7 +133,7 @@ func (r Register) Run(ctx context.Context) (err error) {
 	if err := r.rejectControlPlane(ctx, member); err != nil {
 		return err
 	}
-	if err := r.checkTokenRights(ctx, found); err != nil {
+	if err := r.verifyTokenPermissions(ctx, found); err != nil {
 		return err
 	}
 	if r.DryRun {
@@ -150,7 +149,7 @@ func (r Register) Run(ctx context.Context) (err error) {
 		return err
 	}
 	r.omitEndpoint = identity.omitEndpoint
-	if err := r.checkOwner(ctx, member, identity.karmada); err != nil {
+	if err := r.verifyOwner(ctx, member, identity.karmada); err != nil {
 		return err
 	}
 	kubeconfig, err := r.newKubeconfig(found, identity.certificate, identity.key)
@@ -277,9 +276,9 @@ func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member 
 	return errors.Join(errs...)
 }
 
-// checkOwner reads the ID of the control plane, and returns an error if another control plane has
-// accounts for a Cluster of this name in the member.
-func (r Register) checkOwner(ctx context.Context, member, karmada *clusterclient.Client) error {
+// verifyOwner reads the control plane's ID, and returns an error if another control plane has accounts for a
+// Cluster of this name in the member.
+func (r Register) verifyOwner(ctx context.Context, member, karmada *clusterclient.Client) error {
 	if err := member.ReadOwner(ctx, karmada); err != nil {
 		return err
 	}
@@ -316,14 +315,13 @@ func (r Register) deleteAgentObjects(ctx context.Context, member *clusterclient.
 	return errors.Join(append(errs, enroll.Cleanup{Namespace: r.ClusterNamespace}.ReleaseShared(ctx, member))...)
 }
 
-// preflight returns the identity of the member, or an error if the member already holds
-// objects of an agent.
+// preflight returns the member's identity, or an error if the member already holds objects of an agent.
 func (r Register) preflight(ctx context.Context, member *clusterclient.Client) (id string, err error) {
 	r.logf("[preflight] Running pre-flight checks")
 	if id, err = member.Identify(ctx, r.MemberOrigin); err != nil {
 		return "", err
 	}
-	if err := r.checkMemberRole(ctx, member); err != nil {
+	if err := r.verifyMemberRole(ctx, member); err != nil {
 		return "", err
 	}
 	var findings []error

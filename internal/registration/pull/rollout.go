@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// logTailLines and logTailBytes limit how much of a log a message contains. describeTimeout is
-	// the time limit for reading the reason of a failure.
+	// logTailLines and logTailBytes limit how much of a log a message contains. describeTimeout limits the
+	// time for reading the reason of a failure.
 	logTailLines    = 5
 	logTailBytes    = 2048
 	describeTimeout = 5 * time.Second
@@ -145,8 +145,7 @@ func joinReason(reason, message string) string {
 	return strings.Trim(reason+": "+strings.TrimSpace(message), ": ")
 }
 
-// logTail returns the end of the log of a Pod. It returns an empty string if the log cannot be
-// read in time.
+// logTail returns the end of a Pod's log. It returns an empty string if the log cannot be read in time.
 func (r Register) logTail(ctx context.Context, pod string, previous bool) string {
 	api, err := corev1client.NewForConfig(rest.CopyConfig(r.Member))
 	if err != nil {

@@ -28,32 +28,32 @@ import (
 
 // Unregister removes a cluster in pull mode from the control plane.
 type Unregister struct {
-	// Name is the name of the Cluster.
+	// Name is the Cluster's name.
 	Name string
-	// Namespace is the namespace of the agent in the member. Default karmada-system. AgentName is
-	// the name of the agent's Deployment. Default karmada-agent.
+	// Namespace is the namespace of the agent in the member. The default is karmada-system. AgentName is the
+	// name of the agent's Deployment. The default is karmada-agent.
 	Namespace, AgentName string
 	// ClusterNamespace is the namespace of the cluster's Secrets. The default is the value in the
 	// flag of the agent, or karmada-cluster.
 	ClusterNamespace string
-	// Wait limits the time for the removal from the control plane, and separately the time for the
-	// removal from the member. Default 60 s.
+	// Wait limits the time for the removal from the control plane, and separately the time for the removal
+	// from the member. The default is 60 s.
 	Wait time.Duration
 	// Force makes Run continue if one of the clusters cannot be reached. It also removes the
 	// finalizers that no controller removes in time. Then the propagated objects stay in the
 	// member.
 	Force bool
-	// DryRun makes all checks, changes nothing, and logs what would be deleted.
+	// DryRun runs all checks, writes nothing, and logs what would be deleted.
 	DryRun bool
-	// Karmada is the client configuration of the control plane. Nil means the kubeconfig of the
-	// agent, with the context that the agent uses.
+	// Karmada is the client configuration for the control plane. Nil means the agent's kubeconfig, with the
+	// context that the agent uses.
 	Karmada *rest.Config
-	// Member is the client configuration of the cluster.
+	// Member is the client configuration for the cluster.
 	Member *rest.Config
 	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
 	// source.
 	MemberOrigin string
-	// Log receives progress messages for the user. Nil discards them.
+	// Log receives progress messages for the user. It may be nil.
 	Log func(format string, args ...any)
 }
 
@@ -94,21 +94,20 @@ func (u Unregister) Run(ctx context.Context) error {
 type unregistration struct {
 	Unregister
 	member *clusterclient.Client
-	// memberID is the identity of the member. It is empty if the member cannot be reached.
+	// memberID is the member's identity. It is empty if the member cannot be reached.
 	memberID string
-	// karmada is the client of the control plane. It is nil if the control plane cannot be
-	// reached.
+	// karmada is the client for the control plane. It is nil if the control plane cannot be reached.
 	karmada *clusterclient.Client
-	// usesAgentCredentials is true if karmada uses the credentials of the agent.
+	// usesAgentCredentials is true if karmada uses the agent's credentials.
 	usesAgentCredentials bool
 	// cluster is the Cluster, or nil if there is none.
 	cluster *clusterv1alpha1.Cluster
-	// karmadaManagesRights is true if the control plane revokes the permissions of the agent
+	// karmadaManagesPermissions is true if the control plane revokes the permissions of the agent
 	// itself.
-	karmadaManagesRights bool
+	karmadaManagesPermissions bool
 }
 
-// openMember reads the identity of the member.
+// openMember reads the member's identity.
 func (u *unregistration) openMember(ctx context.Context) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
@@ -131,9 +130,9 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	object, err := u.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.Name}})
-	// If a user has no right to read the Cluster, the user has set the wrong kubeconfig. If an
-	// agent has no right to read the Cluster, the Cluster may have been deleted together with the
-	// permissions of the agent.
+	// If a user has no permission to read the Cluster, the user has set the wrong kubeconfig. If an agent has
+	// no permission to read the Cluster, the Cluster may have been deleted together with the agent's
+	// permissions.
 	isDenied := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 	if err != nil && u.Force && (u.usesAgentCredentials || !isDenied) {
 		u.logf("warning: the control plane will not be cleaned up: %v", err)
@@ -143,7 +142,7 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 	if err != nil {
 		hint := ""
 		if u.usesAgentCredentials && isDenied {
-			hint = " An agent loses its rights with its Cluster, so the Cluster was probably deleted."
+			hint = " An agent loses its permissions with its Cluster, so the Cluster was probably deleted."
 		}
 		return fmt.Errorf("%w\nNothing was changed.%s Use --force to remove the agent from %s anyway", err, hint, u.member.Name)
 	}
@@ -171,24 +170,23 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 	return nil
 }
 
-// removeFromKarmada deletes the Cluster with its Works, and the permissions of the agent.
+// removeFromKarmada deletes the Cluster with its Works, and the agent's permissions.
 func (u *unregistration) removeFromKarmada(ctx context.Context) error {
 	if u.karmada == nil {
 		u.logRemainingObjects()
 		return nil
 	}
-	u.karmadaManagesRights = u.hasManagedRights(ctx)
+	u.karmadaManagesPermissions = u.hasManagedPermissions(ctx)
 	if u.cluster != nil {
 		if err := u.removeCluster(ctx); err != nil {
 			return u.continueWithMember(ctx, err)
 		}
 	}
-	return u.removeRights(ctx)
+	return u.removePermissions(ctx)
 }
 
-// continueWithMember returns nil if Force is set and the control plane rejected the credentials of
-// the agent. The caller then still cleans up the member, because the user may not be able to get
-// other credentials.
+// continueWithMember returns nil if Force is set and the control plane rejected the agent's credentials. The
+// caller then still cleans up the member, because the user may not be able to get other credentials.
 func (u *unregistration) continueWithMember(ctx context.Context, err error) error {
 	if !u.Force || !u.usesAgentCredentials || ctx.Err() != nil {
 		return err
@@ -211,9 +209,8 @@ func (u *unregistration) removeCluster(ctx context.Context) error {
 	return u.forceRemoval(ctx)
 }
 
-// agentBlockers returns a line about the Deployment of the agent if Works remain and not all
-// replicas of the agent are available, because only the agent deletes the objects of these Works
-// in the member.
+// agentBlockers returns a line about the agent's Deployment if Works remain and not all replicas of the
+// agent are available, because only the agent deletes the objects of these Works in the member.
 func (u *unregistration) agentBlockers(ctx context.Context, works int) []string {
 	if works == 0 || u.memberID == "" {
 		return nil
@@ -230,9 +227,8 @@ func (u *unregistration) agentBlockers(ctx context.Context, works int) []string 
 	return []string{line}
 }
 
-// awaitClusterGone waits until the Cluster is gone. With the credentials of the agent, a denied
-// request also means that the Cluster is gone, because the agent loses its permissions together with
-// the Cluster.
+// awaitClusterGone waits until the Cluster is gone. With the agent's credentials, a denied request also
+// means that the Cluster is gone, because the agent loses its permissions together with the Cluster.
 func (u *unregistration) awaitClusterGone(ctx context.Context) error {
 	err := u.karmada.AwaitGone(ctx, u.cluster)
 	if u.usesAgentCredentials && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
@@ -265,22 +261,22 @@ func (u *unregistration) forceRemoval(ctx context.Context) error {
 	return u.awaitClusterGone(ctx)
 }
 
-// hasManagedRights reports whether the control plane granted the permissions of the agent. In this
-// case, the control plane also revokes them.
-func (u *unregistration) hasManagedRights(ctx context.Context) bool {
+// hasManagedPermissions reports whether the control plane granted the agent's permissions. In this case, the
+// control plane also revokes them.
+func (u *unregistration) hasManagedPermissions(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	have, err := u.karmada.Get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(u.Name)}})
 	return err == nil && have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == u.Name
 }
 
-// removeRights deletes the permissions of the agent. The credentials of the agent are not allowed to
-// delete all of them.
-func (u *unregistration) removeRights(ctx context.Context) error {
+// removePermissions deletes the agent's permissions. The credentials of the agent are not allowed to delete all
+// of them.
+func (u *unregistration) removePermissions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	switch {
-	case u.usesAgentCredentials && !u.karmadaManagesRights:
+	case u.usesAgentCredentials && !u.karmadaManagesPermissions:
 		u.logRemainingObjects()
 		return nil
 	case u.usesAgentCredentials && u.cluster == nil:
@@ -292,15 +288,15 @@ func (u *unregistration) removeRights(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	for _, right := range agent.RBACObjects(u.Name, cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
-		have, err := u.karmada.Get(ctx, right)
+	for _, object := range agent.RBACObjects(u.Name, cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
+		have, err := u.karmada.Get(ctx, object)
 		if err == nil && have != nil {
 			err = u.karmada.Delete(ctx, have)
 		}
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("cluster %q is gone, but the rights of its agent were not deleted: %w", u.Name, err)
+		return fmt.Errorf("cluster %q is gone, but the permissions of its agent were not deleted: %w", u.Name, err)
 	}
 	return nil
 }
@@ -314,8 +310,8 @@ func (u *unregistration) logRemainingObjects() {
 	} else {
 		u.logf("warning: these objects remain in the control plane, and its administrator must delete them:")
 	}
-	for _, right := range agent.RBACObjects(u.Name, cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
-		u.logf("  %s", u.member.Describe(right))
+	for _, object := range agent.RBACObjects(u.Name, cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
+		u.logf("  %s", u.member.Describe(object))
 	}
 }
 
@@ -365,7 +361,7 @@ func (u *unregistration) agentObjects() []client.Object {
 	}
 }
 
-// newRegister returns a Register with the fields that determine the objects of the agent.
+// newRegister returns a Register with the fields that determine the agent's objects.
 func (u *unregistration) newRegister() Register {
 	return Register{Name: u.Name, Namespace: u.Namespace}
 }

@@ -34,7 +34,7 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// newSystemNamespace returns the namespace whose UID is the identity of a member.
+// newSystemNamespace returns the namespace whose UID is a member's identity.
 func newSystemNamespace() *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "member"}}
 }
@@ -265,7 +265,7 @@ func TestForcedUnregisterOfProtectedCluster(t *testing.T) {
 	}
 }
 
-func TestUnregisterWithRevokedAgentRights(t *testing.T) {
+func TestUnregisterWithRevokedAgentPermissions(t *testing.T) {
 	var logged string
 	stored := clusterclienttest.NewClient(t, "")
 	forbidden := &clusterclient.Client{Name: stored.Name, Host: stored.Host, Log: t.Logf, API: interceptor.NewClient(stored.API, interceptor.Funcs{
@@ -277,7 +277,7 @@ func TestUnregisterWithRevokedAgentRights(t *testing.T) {
 		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Log: func(format string, args ...any) { logged += fmt.Sprintf(format, args...) + "\n" }},
 		member:     clusterclienttest.NewClient(t, ""), memberID: "member", karmada: forbidden, usesAgentCredentials: true,
 	}
-	if err := run.findCluster(t.Context()); err == nil || !strings.Contains(err.Error(), "An agent loses its rights with its Cluster, so the Cluster was probably deleted. Use --force") {
+	if err := run.findCluster(t.Context()); err == nil || !strings.Contains(err.Error(), "An agent loses its permissions with its Cluster, so the Cluster was probably deleted. Use --force") {
 		t.Errorf("got %v", err)
 	}
 	run.Force = true

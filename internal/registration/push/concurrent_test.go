@@ -19,8 +19,7 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// storedTokens returns the tokens in the Secrets to which the client s has access, by the name of
-// the Secret.
+// storedTokens returns the tokens in the Secrets to which the client s has access, by the Secret's name.
 func storedTokens(t *testing.T, s *clusterclient.Client) map[string]string {
 	t.Helper()
 	secrets := &corev1.SecretList{}

@@ -39,10 +39,10 @@ import (
 
 // Join registers a cluster as a member in push mode.
 type Join struct {
-	// Name is the name of the Cluster: a DNS label of at most 48 characters.
+	// Name is the Cluster's name: a DNS label of at most 48 characters.
 	Name string
-	// ClusterNamespace is the namespace of the created objects in the control plane and in the
-	// member. Default karmada-cluster.
+	// ClusterNamespace is the namespace of the created objects in the control plane and in the member. The
+	// default is karmada-cluster.
 	ClusterNamespace string
 	// Provider, Region and Zones are the location of the cluster. Placements can select clusters by
 	// these fields. All may be empty.
@@ -51,18 +51,16 @@ type Join struct {
 	// MemberRole is the ClusterRole in the member that limits the permissions of the control plane in
 	// the member. Empty allows everything.
 	MemberRole string
-	// DryRun makes all checks, changes nothing in the control plane and in the member, and logs
-	// what would be created.
+	// DryRun runs all checks, writes nothing, and logs what would be created.
 	DryRun bool
-	// Karmada and Member are the client configurations of the control plane and of the
-	// cluster.
+	// Karmada and Member are the client configurations for the control plane and of the cluster.
 	Karmada, Member *rest.Config
 	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
 	// source.
 	MemberOrigin string
-	// Log receives progress messages for the user. Nil discards them.
+	// Log receives progress messages for the user. It may be nil.
 	Log func(format string, args ...any)
-	// TokenTimeout is the time limit for the member to issue a token. Default 30 s.
+	// TokenTimeout is the time limit for the member to issue a token. The default is 30 s.
 	TokenTimeout time.Duration
 }
 
@@ -79,7 +77,7 @@ func (j Join) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	wanted, err := j.checkClusters(ctx, karmada, member)
+	wanted, err := j.verifyClusters(ctx, karmada, member)
 	registered, isRepairable := asRepairable(err)
 	if err != nil && !isRepairable {
 		return err
@@ -100,7 +98,7 @@ func (j Join) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := j.checkNameUnusedByAgent(ctx, karmada); err != nil {
+	if err := j.ensureNameUnusedByAgent(ctx, karmada); err != nil {
 		return err
 	}
 	if err := j.register(ctx, karmada, wanted, credentials); err != nil {
@@ -127,9 +125,9 @@ func (j Join) openClusters() (karmada, member *clusterclient.Client, err error) 
 	return karmada, member, nil
 }
 
-// checkClusters reads both clusters and returns the Cluster to be created. It returns an error if
+// verifyClusters reads both clusters and returns the Cluster to be created. It returns an error if
 // the member must not join.
-func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.Client) (*clusterv1alpha1.Cluster, error) {
+func (j Join) verifyClusters(ctx context.Context, karmada, member *clusterclient.Client) (*clusterv1alpha1.Cluster, error) {
 	id, err := member.Identify(ctx, j.MemberOrigin)
 	if err != nil {
 		return nil, err
@@ -147,7 +145,7 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	if err := registration.EnsureNotRegistered(registered, j.Name, id); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(j.checkNameNotReserved(), j.checkNameUnusedByAgent(ctx, karmada)); err != nil {
+	if err := errors.Join(j.ensureNameNotReserved(), j.ensureNameUnusedByAgent(ctx, karmada)); err != nil {
 		return nil, err
 	}
 	accounts := j.newGrant(member, j.ClusterNamespace)
@@ -164,9 +162,9 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	return wanted, nil
 }
 
-// checkNameNotReserved returns an error if the credentials of the cluster would be stored under the
+// ensureNameNotReserved returns an error if the credentials of the cluster would be stored under the
 // name of the Secret of another cluster.
-func (j Join) checkNameNotReserved() error {
+func (j Join) ensureNameNotReserved() error {
 	reserved := strings.TrimPrefix(enroll.ImpersonatorSuffix, "-")
 	if j.Name == reserved || strings.HasSuffix(j.Name, enroll.ImpersonatorSuffix) {
 		return fmt.Errorf("cluster name %q: choose a name that is neither %q nor ends with %q, because Secrets and accounts of other clusters have such names", j.Name, reserved, enroll.ImpersonatorSuffix)
@@ -174,9 +172,8 @@ func (j Join) checkNameNotReserved() error {
 	return nil
 }
 
-// reserveName reserves the name of the cluster, so that no agent can get it before the Cluster
-// exists: such an agent could read the credentials of the cluster. The returned function releases
-// the name.
+// reserveName reserves the cluster's name, so that no agent can get it before the Cluster exists: such an
+// agent could read the cluster's credentials. The returned function releases the name.
 func (j Join) reserveName(ctx context.Context, karmada *clusterclient.Client) (release func(context.Context) error, err error) {
 	reservation := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
 		Name:        agent.RoleName(j.Name),
@@ -198,18 +195,18 @@ func (j Join) reserveName(ctx context.Context, karmada *clusterclient.Client) (r
 	return func(ctx context.Context) error { return karmada.Delete(ctx, stored) }, err
 }
 
-// checkNameUnusedByAgent returns an error if an agent without a Cluster has permissions under this
+// ensureNameUnusedByAgent returns an error if an agent without a Cluster has permissions under this
 // name, because this agent could read the credentials that join stores. If the roles have an owner,
-// checkNameUnusedByAgent waits until garbage collection deletes them.
-func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *clusterclient.Client) error {
+// ensureNameUnusedByAgent waits until garbage collection deletes them.
+func (j Join) ensureNameUnusedByAgent(ctx context.Context, karmada *clusterclient.Client) error {
 	objects := []client.Object{&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(j.Name)}}}
 	for _, binding := range agent.Bindings(j.Name, j.ClusterNamespace) {
 		objects = append(objects, binding)
 	}
-	for _, right := range objects {
-		have, err := karmada.Get(ctx, right)
+	for _, object := range objects {
+		have, err := karmada.Get(ctx, object)
 		if apierrors.IsForbidden(err) {
-			// A user who has no right to read roles may still join a cluster.
+			// A user who has no permission to read roles may still join a cluster.
 			continue
 		}
 		if err != nil {
@@ -233,7 +230,7 @@ func (j Join) grantAccess(ctx context.Context, member *clusterclient.Client) (en
 	return j.newGrant(member, j.ClusterNamespace).IssueTokens(ctx, enroll.AllAccounts())
 }
 
-// newGrant returns the Grant for the accounts of the control plane in the namespace of the member.
+// newGrant returns the Grant for the accounts of the control plane in the member's namespace.
 func (j Join) newGrant(member *clusterclient.Client, namespace string) enroll.Grant {
 	return enroll.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
 }
@@ -249,7 +246,7 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 	credentialsSecret, impersonatorSecret := j.newSecrets(credentials)
 	for _, secret := range []*corev1.Secret{impersonatorSecret, credentialsSecret} {
 		if _, err := karmada.Ensure(ctx, secret, func(have client.Object) error {
-			if err := j.checkSecretOwner(ctx, karmada, have, wanted.Spec.ID); err != nil {
+			if err := j.verifySecretOwner(ctx, karmada, have, wanted.Spec.ID); err != nil {
 				return err
 			}
 			return enroll.AdoptSecret(have, secret, j.Name, "")
@@ -266,7 +263,7 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 	if err != nil || j.DryRun {
 		return err
 	}
-	if err := j.checkStillUnique(ctx, karmada, wanted.Spec.ID); err != nil {
+	if err := j.ensureStillUnique(ctx, karmada, wanted.Spec.ID); err != nil {
 		return err
 	}
 	// A concurrent join of another cluster under the same name may have overwritten the Secrets.
@@ -292,11 +289,11 @@ func (j Join) newSecrets(credentials enroll.Credentials) (credentialsSecret, imp
 	return credentialsSecret, impersonatorSecret
 }
 
-// checkStillUnique returns an error if the cluster was registered under another name since join
+// ensureStillUnique returns an error if the cluster was registered under another name since join
 // checked this. Two replicas of the API server may accept two Clusters with the same identity. Each
 // join lists the Clusters after it created its own Cluster, so at least one of the two joins finds
 // the other Cluster and rolls back.
-func (j Join) checkStillUnique(ctx context.Context, karmada *clusterclient.Client, id string) error {
+func (j Join) ensureStillUnique(ctx context.Context, karmada *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
 		return err
@@ -305,9 +302,9 @@ func (j Join) checkStillUnique(ctx context.Context, karmada *clusterclient.Clien
 	return registration.EnsureNotRegistered(others, j.Name, id)
 }
 
-// checkSecretOwner returns an error if an existing Cluster of this name owns the Secret. A
+// verifySecretOwner returns an error if an existing Cluster of this name owns the Secret. A
 // Secret of a deleted Cluster may be reused.
-func (j Join) checkSecretOwner(ctx context.Context, karmada *clusterclient.Client, secret client.Object, id string) error {
+func (j Join) verifySecretOwner(ctx context.Context, karmada *clusterclient.Client, secret client.Object, id string) error {
 	hasOwner := slices.ContainsFunc(secret.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.Name == j.Name
 	})
@@ -324,7 +321,7 @@ func (j Join) checkSecretOwner(ctx context.Context, karmada *clusterclient.Clien
 // awaitExecutionNamespace waits until the execution namespace of a deleted Cluster of this name is
 // gone, because no Work can be created in a terminating namespace.
 func (j Join) awaitExecutionNamespace(ctx context.Context, karmada *clusterclient.Client) error {
-	// A user who has no right to read the namespace may still join a cluster.
+	// A user who has no permission to read the namespace may still join a cluster.
 	namespace, err := karmada.Get(ctx, registration.NewExecutionNamespace(j.Name))
 	if err == nil && namespace != nil && !namespace.GetDeletionTimestamp().IsZero() && !j.DryRun {
 		return karmada.AwaitTerminatingObject(ctx, namespace)

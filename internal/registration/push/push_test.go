@@ -25,8 +25,8 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// The tests of this file check the requests and their order. The integration tests check the
-// responses of an API server.
+// The tests of this file check the requests and their order. The integration tests check an API server's
+// responses.
 
 func TestFailedJoinIsRolledBack(t *testing.T) {
 	tests := map[string]struct {

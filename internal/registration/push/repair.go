@@ -33,7 +33,7 @@ type credentialCheck struct {
 // repair replaces the stored credentials of a registered cluster if the member rejects them. It
 // returns the RegisteredError if the credentials work.
 func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client, registered *registration.RegisteredError) error {
-	found, err := j.checkCredentials(ctx, karmada, member, &registered.Existing)
+	found, err := j.verifyCredentials(ctx, karmada, member, &registered.Existing)
 	if err != nil {
 		return fmt.Errorf("%w; its credentials could not be checked: %w", registered, err)
 	}
@@ -56,9 +56,9 @@ func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client,
 	return j.storeCredentials(ctx, karmada, found, credentials)
 }
 
-// checkCredentials reads the stored credentials of a Cluster and uses them for requests to the
+// verifyCredentials reads the stored credentials of a Cluster and uses them for requests to the
 // member.
-func (j Join) checkCredentials(ctx context.Context, karmada, member *clusterclient.Client, cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
+func (j Join) verifyCredentials(ctx context.Context, karmada, member *clusterclient.Client, cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
 	credentials, impersonator := enroll.Credentials{}.Secrets(j.Name, j.ClusterNamespace)
 	found := &credentialCheck{cluster: cluster, credentials: credentials, impersonator: impersonator}
 	if cluster.Spec.SecretRef == nil {
@@ -68,12 +68,12 @@ func (j Join) checkCredentials(ctx context.Context, karmada, member *clusterclie
 	setReferencedName(impersonator, cluster.Spec.ImpersonatorSecretRef)
 	g := j.newGrant(member, credentials.Namespace)
 	if cluster.Spec.SecretRef != nil {
-		if err := found.checkSecret(ctx, g, karmada, credentials, &found.reissue.Credentials); err != nil {
+		if err := found.verifySecret(ctx, g, karmada, credentials, &found.reissue.Credentials); err != nil {
 			return nil, err
 		}
 	}
 	if cluster.Spec.ImpersonatorSecretRef != nil {
-		if err := found.checkSecret(ctx, g, karmada, impersonator, &found.reissue.Impersonator); err != nil {
+		if err := found.verifySecret(ctx, g, karmada, impersonator, &found.reissue.Impersonator); err != nil {
 			return nil, err
 		}
 	}
@@ -94,8 +94,8 @@ func (c *credentialCheck) addCause(reissue *bool, cause string) {
 	c.causes = append(c.causes, cause)
 }
 
-// checkSecret reads a Secret of the control plane and uses its token for requests to the member.
-func (c *credentialCheck) checkSecret(ctx context.Context, g enroll.Grant, karmada *clusterclient.Client, secret *corev1.Secret, reissue *bool) error {
+// verifySecret reads a Secret of the control plane and uses its token for requests to the member.
+func (c *credentialCheck) verifySecret(ctx context.Context, g enroll.Grant, karmada *clusterclient.Client, secret *corev1.Secret, reissue *bool) error {
 	have, err := karmada.Get(ctx, secret)
 	if err != nil {
 		return err

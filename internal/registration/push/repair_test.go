@@ -93,7 +93,7 @@ func TestCheckCredentials(t *testing.T) {
 				if test.change != nil {
 					test.change(cluster)
 				}
-				found, err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.checkCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
+				found, err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.verifyCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -127,7 +127,7 @@ func TestRepairStoresTokensInReferencedSecrets(t *testing.T) {
 		karmada := clusterclienttest.NewClient(t, "", newJoinedCluster("revoked", "fine and old")...)
 		cluster := getCluster(t, karmada)
 		join := Join{Name: "east", ClusterNamespace: "elsewhere", Member: newMemberServer(t)}
-		found, err := join.checkCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
+		found, err := join.verifyCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestRepairStoresTokensInReferencedSecrets(t *testing.T) {
 		if err := karmada.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "east"}, secret); err != nil {
 			t.Fatal(err)
 		}
-		// The address in the kubeconfig differs from the address of the Cluster.
+		// The address in the kubeconfig differs from the Cluster's address.
 		if got := string(secret.Data[clusterv1alpha1.SecretCADataKey]); got != "stored CA" {
 			t.Errorf("the CA is %q, want the one of the address of the Cluster", got)
 		}

@@ -23,7 +23,7 @@ func TestJoinReservesItsName(t *testing.T) {
 	if err := karmada.API.Get(t.Context(), client.ObjectKeyFromObject(role), role); err != nil || agent.IsRegistered(role) || len(role.Rules) > 0 {
 		t.Errorf("reservation %+v, %v", role, err)
 	}
-	if err := join.checkNameUnusedByAgent(t.Context(), karmada); err != nil {
+	if err := join.ensureNameUnusedByAgent(t.Context(), karmada); err != nil {
 		t.Errorf("the reservation of this join is an agent: %v", err)
 	}
 	// The reservation of an interrupted join is used again.
@@ -39,7 +39,7 @@ func TestJoinReservesItsName(t *testing.T) {
 	}
 }
 
-// Such an agent could read the credentials of the cluster.
+// Such an agent could read the cluster's credentials.
 func TestJoinRejectsNamesOfAgents(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east"), Annotations: map[string]string{clusterv1alpha1.AgentRequestAnnotation: "1"}}}
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: agent.RoleName("east") + "-work"}}
@@ -47,7 +47,7 @@ func TestJoinRejectsNamesOfAgents(t *testing.T) {
 	for name, object := range map[string]client.Object{"the role of an agent": role, "a role binding that is left over": binding} {
 		t.Run(name, func(t *testing.T) {
 			karmada := clusterclienttest.NewClient(t, "", object)
-			if err := join.checkNameUnusedByAgent(t.Context(), karmada); err == nil || !strings.Contains(err.Error(), "belongs to an agent") {
+			if err := join.ensureNameUnusedByAgent(t.Context(), karmada); err == nil || !strings.Contains(err.Error(), "belongs to an agent") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -59,7 +59,7 @@ func TestJoinRejectsNamesOfAgents(t *testing.T) {
 
 func TestJoinRejectsNamesOfSecretsOfOtherClusters(t *testing.T) {
 	for name, isRejected := range map[string]bool{"east": false, "impersonator": true, "east-impersonator": true, "impersonator-east": false} {
-		if err := (Join{Name: name}).checkNameNotReserved(); (err != nil) != isRejected {
+		if err := (Join{Name: name}).ensureNameNotReserved(); (err != nil) != isRejected {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -20,36 +20,35 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// identifyTimeout is the time limit for reading the identity of the member.
+// identifyTimeout limits the time for reading the member's identity.
 const identifyTimeout = 15 * time.Second
 
 // Unjoin removes a cluster in push mode from the control plane.
 type Unjoin struct {
-	// Name is the name of the Cluster.
+	// Name is the Cluster's name.
 	Name string
-	// ClusterNamespace is the namespace in the member that was given to join. Default
-	// karmada-cluster.
+	// ClusterNamespace is the namespace in the member that was given to join. The default is karmada-cluster.
 	ClusterNamespace string
-	// Wait is the time limit of the removal. Default 60 s.
+	// Wait limits the removal. The default is 60 s.
 	Wait time.Duration
 	// Force removes the finalizers if the Cluster still exists after Wait. Then the propagated
 	// objects stay in the member. Force also ignores a failed cleanup of the member. If there is no
 	// Cluster, Run with Force deletes the objects that an interrupted run left. If the control plane
 	// does not respond, Run with Force and Member cleans up the member only.
 	Force bool
-	// DryRun makes all checks, changes nothing, and logs what would be deleted.
+	// DryRun runs all checks, writes nothing, and logs what would be deleted.
 	DryRun bool
-	// Karmada and Member are the client configurations of the control plane and of the cluster.
-	// Without Member, nothing is deleted in the cluster. Without Karmada, only the member is cleaned
-	// up, which needs Member.
+	// Karmada and Member are the client configurations for the control plane and of the cluster. Without
+	// Member, nothing is deleted in the cluster. Without Karmada, only the member is cleaned up, which needs
+	// Member.
 	Karmada, Member *rest.Config
 	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
 	// source.
 	MemberOrigin string
-	// Command is the command in messages, with the flags that select the control plane. Default
+	// Command is the command in messages, with the flags that select the control plane. The default is
 	// "karmadactl unjoin".
 	Command string
-	// Log receives progress messages for the user. Nil discards them.
+	// Log receives progress messages for the user. It may be nil.
 	Log func(format string, args ...any)
 }
 
@@ -67,7 +66,7 @@ func (u Unjoin) Run(ctx context.Context) error {
 		return err
 	}
 	found, err := u.findCluster(ctx, karmada)
-	if u.mayContinueWithout(ctx, err) {
+	if u.canContinueWithoutCluster(ctx, err) {
 		u.logf("warning: the control plane %s cleaned up: %v", u.tense("is not", "would not be"), err)
 		return u.cleanUpMemberOnly(ctx)
 	}
@@ -81,9 +80,9 @@ func (u Unjoin) Run(ctx context.Context) error {
 	return u.removeCluster(ctx, karmada, member, found)
 }
 
-// mayContinueWithout reports whether the member is cleaned up although the control plane could not be
+// canContinueWithoutCluster reports whether the member is cleaned up although the control plane could not be
 // read. A user without permissions has set the wrong kubeconfig.
-func (u Unjoin) mayContinueWithout(ctx context.Context, err error) bool {
+func (u Unjoin) canContinueWithoutCluster(ctx context.Context, err error) bool {
 	var failed *unreadableError
 	return u.Force && u.Member != nil && errors.As(err, &failed) && ctx.Err() == nil && !apierrors.IsUnauthorized(err) && !apierrors.IsForbidden(err)
 }
@@ -184,9 +183,8 @@ func (u Unjoin) findCluster(ctx context.Context, karmada *clusterclient.Client) 
 	return found, nil
 }
 
-// openMember returns the client of the member, or nil if nothing can be deleted in the member. It
-// verifies the identity of the member before anything is deleted in the control plane or in the
-// member.
+// openMember returns the client for the member, or nil if nothing can be deleted in the member. It verifies
+// the member's identity before anything is deleted in the control plane or in the member.
 func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, found *clusterv1alpha1.Cluster) (*clusterclient.Client, error) {
 	if u.Member == nil {
 		return nil, nil
@@ -205,7 +203,7 @@ func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, f
 	case err != nil:
 		return nil, fmt.Errorf("%w\nTo unjoin a cluster that no longer exists, leave out its kubeconfig, or repeat with --force", err)
 	case found == nil:
-		err = u.checkNotRegistered(ctx, karmada, member, actual)
+		err = u.ensureNotRegistered(ctx, karmada, member, actual)
 	default:
 		err = registration.VerifyMemberIdentity(member.Name, member.Host, actual, found)
 	}
@@ -215,9 +213,9 @@ func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, f
 	return member, member.ReadOwner(ctx, karmada)
 }
 
-// checkNotRegistered returns an error if the member is registered under another name. Unjoin calls
+// ensureNotRegistered returns an error if the member is registered under another name. Unjoin calls
 // it if there is no Cluster whose identity can be compared with the member.
-func (u Unjoin) checkNotRegistered(ctx context.Context, karmada, member *clusterclient.Client, id string) error {
+func (u Unjoin) ensureNotRegistered(ctx context.Context, karmada, member *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
 		return err

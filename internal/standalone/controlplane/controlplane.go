@@ -30,7 +30,7 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// APIServer is the name of the API server. It is also its key in Options.Ports.
+// APIServer is the API server's name. It is also its key in Options.Ports.
 const APIServer = "karmada-apiserver"
 
 // availableTimeout limits how long a server of a component may take to be ready, and how long its API

@@ -1,10 +1,10 @@
 // Package etcd runs a single-member etcd in this process, and saves and restores its data.
 //
-// Code in the package that started an etcd calls it directly. API servers and other processes
-// connect to a unix socket in the data directory, which only the owner of the directory can reach
-// and which requires a client certificate from etcd's own certificate authority. There is no other
-// listener. In particular, there is no peer listener, because a single member has no peers, and
-// every client of a peer listener could write any key.
+// Code in the package that started an etcd calls it directly. API servers and other processes connect to a
+// unix socket in the data directory, which only the directory's owner can reach and which requires a client
+// certificate from etcd's own certificate authority. There is no other listener. In particular, there is no
+// peer listener, because a single member has no peers, and every client of a peer listener could write any
+// key.
 package etcd
 
 import (

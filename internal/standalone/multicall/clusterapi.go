@@ -58,7 +58,7 @@ func (k *karmadaOptions) newClusterAPI(ctx context.Context, config *app.Config) 
 	return &clusterAPI{listener: listener, karmada: karmada, options: options}, nil
 }
 
-// clusterAPIOptions returns the options of the server. Its etcd is the etcd of the API server.
+// clusterAPIOptions returns the server's options. Its etcd is the etcd of the API server.
 func (k *karmadaOptions) clusterAPIOptions(config *app.Config, karmada *rest.Config, listener net.Listener) (*aggregated.Options, error) {
 	certFile, keyFile := k.ClusterAPICert, k.ClusterAPIKey
 	if certFile == "" {

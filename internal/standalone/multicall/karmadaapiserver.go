@@ -26,7 +26,7 @@ import (
 	"karmada.io/karmada/internal/extensionserver"
 )
 
-// karmadaAPIServerName is the name of the program.
+// karmadaAPIServerName is the program's name.
 const karmadaAPIServerName = "karmada-apiserver"
 
 // newKarmadaAPIServerCommand returns the command. It handles signals, so a process can call it only once. The

@@ -19,8 +19,8 @@ import (
 type Program struct {
 	// Name is the name of the executable.
 	Name string
-	// Main runs the program with the arguments of the process, and returns its exit code. It may
-	// also exit the process.
+	// Main runs the program with the process's arguments, and returns its exit code. It may also exit the
+	// process.
 	Main func() int
 }
 

@@ -22,9 +22,8 @@ const (
 	serviceBit = 32
 )
 
-// choosePodAddress returns the address of a Pod. The address is derived from the UID of the Pod,
-// so it is the same after a restart and differs between nodes. Addresses of other Pods are
-// skipped.
+// choosePodAddress returns a Pod's address. The address is derived from the Pod's UID, so it is the same
+// after a restart and differs between nodes. Addresses of other Pods are skipped.
 func choosePodAddress(uid types.UID, isUsed func(netip.Addr) bool) netip.Addr {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(uid))

@@ -33,7 +33,7 @@ const (
 	reasonUnknown      = "ContainerStatusUnknown"
 )
 
-// Names of the output streams in the log of a program.
+// Names of the output streams in a program's log.
 const (
 	stdoutName = "stdout"
 	stderrName = "stderr"
@@ -48,7 +48,7 @@ type container struct {
 	isInit bool
 
 	mu sync.Mutex
-	// status is the status of the container in the status of the Pod.
+	// status is the status of the container in the Pod's status.
 	status corev1.ContainerStatus
 	// failures counts the consecutive ends of the program. The count determines the delay before
 	// the next start.
@@ -307,9 +307,9 @@ func startFailureReason(err error) string {
 	return reasonStartError
 }
 
-// systemFiles returns the files of the machine that every program may read: host names,
-// certificate authorities and time zones. /etc/resolv.conf is missing, because its search domains
-// and options do not apply to the names of a cluster. podenvironment.DNSServerVariable replaces it.
+// systemFiles returns the files of the machine that every program may read: host names, certificate
+// authorities and time zones. /etc/resolv.conf is missing, because its search domains and options do not
+// apply to a cluster's names. podenvironment.DNSServerVariable replaces it.
 func systemFiles() []string {
 	return []string{
 		"/etc/hosts", "/etc/nsswitch.conf", "/etc/localtime", "/usr/share/zoneinfo",
@@ -326,8 +326,8 @@ func (c *container) confinement(command layout.Command) confinement {
 	confinement := confinement{
 		Program: command.Path, Read: slices.Concat(systemFiles(), c.egressFiles()), Write: []string{filepath.Join(c.dir, "root")},
 	}
-	// Allow access to the whole directory of a volume, because the files of a volume are links to
-	// the current version of the files in the same directory.
+	// Allow access to the whole directory of a volume, because a volume's files are links to the current
+	// version of the files in the same directory.
 	for _, mount := range c.spec.VolumeMounts {
 		v := c.pod.volumes[mount.Name]
 		if v.IsWritable() && !mount.ReadOnly {
@@ -339,8 +339,8 @@ func (c *container) confinement(command layout.Command) confinement {
 	return confinement
 }
 
-// newExecCmd returns the process of a command. Argument 0 is the name of the program, by which a
-// file with several programs selects one.
+// newExecCmd returns the process of a command. Argument 0 is the program's name, by which a file with
+// several programs selects one.
 func newExecCmd(command layout.Command) *exec.Cmd {
 	return &exec.Cmd{Path: command.Path, Args: append([]string{command.Name}, command.Args...), Env: command.Env, Dir: command.Dir}
 }

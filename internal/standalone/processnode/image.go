@@ -37,8 +37,8 @@ func Programs() []string {
 // the format of $PATH. The owner of the machine sets it before the start. Pods cannot set it.
 const ProgramsVariable = "KARMADA_PROGRAMS"
 
-// imageName returns the last element of the name of an image, without tag and digest. The
-// registry is ignored, because the image is never pulled: the installed program runs instead.
+// imageName returns the last element of an image's name, without tag and digest. The registry is ignored,
+// because the image is never pulled: the installed program runs instead.
 func imageName(image string) string {
 	name := image[strings.LastIndex(image, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// runAsNode starts a program as a node does, prints the process ID of the program, and waits until
-// it is killed.
+// runAsNode starts a program as a node does, prints the program's process ID, and waits until it is killed.
 func runAsNode() error {
 	self, err := os.Executable()
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	hostDir = "host"
 	// refreshPeriod is the interval at which volumes are compared with their sources.
 	refreshPeriod = 10 * time.Second
-	// requestTimeout is the time limit of each request for a Pod.
+	// requestTimeout limits each request for a Pod.
 	requestTimeout = 10 * time.Second
 	// retryDelay is the time after which a failed action is retried.
 	retryDelay = time.Second
@@ -44,13 +44,12 @@ type pod struct {
 	key     string
 	dir     string
 	address netip.Addr
-	// The specification of volumes and containers does not change during the lifetime of a
-	// Pod.
+	// The specification of volumes and containers does not change during a Pod's lifetime.
 	volumes                    map[string]*layout.Volume
 	initContainers, containers []*container
 
-	// lifetime is the context of the programs of the Pod. It ends when terminate is called or the
-	// node stops. done is closed when run has returned.
+	// lifetime is the context of the Pod's programs. It ends when terminate is called or the node stops. done
+	// is closed when run has returned.
 	lifetime  context.Context //nolint:containedctx // the programs of the Pod outlive single requests
 	terminate context.CancelFunc
 	done      chan struct{}
@@ -97,7 +96,7 @@ func newPod(ctx context.Context, node *Node, object *corev1.Pod, address netip.A
 	return p
 }
 
-// latest returns the last received version of the Pod, with the addresses of the Pod.
+// latest returns the last received version of the Pod, with the Pod's addresses.
 func (p *pod) latest() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()

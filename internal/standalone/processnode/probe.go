@@ -84,9 +84,9 @@ func (p *prober) resolvePort(portRef intstr.IntOrString) (string, error) {
 	return "", fmt.Errorf("port %q: %w", portRef.StrVal, errNoPort)
 }
 
-// targetAddress returns the host and port of a probe. The probe must connect to a port that is
-// open on the address of the Pod, because any other connection would reach a program of the
-// machine that listens on all addresses. A Pod whose probe names a host is not supported.
+// targetAddress returns the host and port of a probe. The probe must connect to a port that is open on the
+// Pod's address, because any other connection would reach a program of the machine that listens on all
+// addresses. A Pod whose probe names a host is not supported.
 func (p *prober) targetAddress(portRef intstr.IntOrString) (string, error) {
 	port, err := p.resolvePort(portRef)
 	if err != nil {
@@ -102,8 +102,8 @@ func (p *prober) targetAddress(portRef intstr.IntOrString) (string, error) {
 	return target.String(), nil
 }
 
-// httpGet succeeds with a status code from 200 to 399. As in any kubelet, the certificate of the
-// server is not verified, because certificates name services, not Pods.
+// httpGet succeeds with a status code from 200 to 399. As in any kubelet, the server's certificate is not
+// verified, because certificates name services, not Pods.
 func (p *prober) httpGet(ctx context.Context, action *corev1.HTTPGetAction) error {
 	target, err := p.targetAddress(action.Port)
 	if err != nil {

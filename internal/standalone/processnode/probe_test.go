@@ -56,8 +56,8 @@ func TestHTTPProbeResult(t *testing.T) {
 	}
 }
 
-// TestProbeReachesNoPortOfMachine runs a service of the machine that listens on all addresses,
-// including the address of the Pod.
+// TestProbeReachesNoPortOfMachine runs a service of the machine that listens on all addresses, including the
+// Pod's address.
 func TestProbeReachesNoPortOfMachine(t *testing.T) {
 	requests := make(chan struct{}, 2)
 	machine, err := net.Listen("tcp4", "0.0.0.0:0")

@@ -86,7 +86,7 @@ type Options struct {
 	Name string
 	// Dir is the directory of all files of the node.
 	Dir string
-	// Client is a client of the cluster with the permissions of an administrator.
+	// Client is a client for the cluster with the permissions of an administrator.
 	Client kubernetes.Interface
 	// APIServer is the host and port of the API server for the programs. The certificate of
 	// the API server must be valid for the host.
@@ -296,7 +296,7 @@ func (n *Node) removeOldFiles() {
 	}
 }
 
-// writeStatus writes the status of a Pod. It returns no error if the Pod no longer exists.
+// writeStatus writes a Pod's status. It returns no error if the Pod no longer exists.
 func (n *Node) writeStatus(ctx context.Context, object *corev1.Pod, status corev1.PodStatus) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.UID}, "status": status})
 	if err != nil {

@@ -84,8 +84,8 @@ func (n *Node) newNodeObject() *corev1.Node {
 	return node
 }
 
-// renewHeartbeat renews the Lease of the node. If the Node was deleted, or was set to not ready
-// while the machine was suspended, renewHeartbeat registers the node again.
+// renewHeartbeat renews the node's Lease. If the Node was deleted, or was set to not ready while the machine
+// was suspended, renewHeartbeat registers the node again.
 func (n *Node) renewHeartbeat(ctx context.Context) {
 	if err := n.renewLease(ctx); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Renewing the Lease of a node", "node", n.options.Name)

@@ -31,8 +31,8 @@ func freePort(t *testing.T) int {
 	return port
 }
 
-// TestProgramsReachEachOtherByService runs a server and programs that connect to it by the names and
-// ports of Services, as the components of a control plane do.
+// TestProgramsReachEachOtherByService runs a server and programs that connect to it by the names and ports
+// of Services, as a control plane's components do.
 func TestProgramsReachEachOtherByService(t *testing.T) {
 	nodePort := freePort(t)
 	selector := map[string]string{"app": "web"}
@@ -78,8 +78,8 @@ func TestProgramsReachEachOtherByService(t *testing.T) {
 	}
 }
 
-// TestImageOfAllProgramsRunsProgramOfCommand requires that the file with all programs gets the name
-// of the program, also by exec.
+// TestImageOfAllProgramsRunsProgramOfCommand requires that the file with all programs gets the program's
+// name, also by exec.
 func TestImageOfAllProgramsRunsProgramOfCommand(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	pod := testPod("all", "name")

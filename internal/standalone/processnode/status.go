@@ -23,8 +23,8 @@ type podFacts struct {
 	now     time.Time
 }
 
-// podStatus returns the status of a Pod. The transition time of a condition changes only when the
-// status of the condition changes.
+// podStatus returns a Pod's status. The transition time of a condition changes only when the status of the
+// condition changes.
 func podStatus(pod *corev1.Pod, f podFacts) corev1.PodStatus {
 	status := corev1.PodStatus{
 		Phase:                 podPhase(pod.Spec.RestartPolicy, f),

@@ -20,7 +20,7 @@ import (
 const (
 	// etcdDir is the name of the etcd directory in the directory of the control plane.
 	etcdDir = "etcd"
-	// backupTimeout is the time limit of a backup, sufficient for a large etcd.
+	// backupTimeout limits a backup, sufficient for a large etcd.
 	backupTimeout = 10 * time.Minute
 	// backupTimeFormat is the format of times in file names.
 	backupTimeFormat = "20060102T150405Z"

@@ -20,15 +20,15 @@ const backupFormatVersion = 1
 
 const (
 	manifestName = "manifest.json"
-	// maxManifestBytes limits the size of a manifest, because the file is not verified yet when the
-	// manifest is read.
+	// maxManifestBytes limits a manifest's size, because the file is not verified yet when the manifest is
+	// read.
 	maxManifestBytes = 4 << 20
 	unfinishedSuffix = ".new"
 )
 
 // backupManifest describes a backup. It is the first file of the archive.
 type backupManifest struct {
-	// Format is the version of the archive.
+	// Format is the archive's version.
 	Format int `json:"format"`
 	// Time is the time of the snapshot.
 	Time time.Time `json:"time"`

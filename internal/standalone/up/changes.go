@@ -207,8 +207,8 @@ func (i *installation) removeMember(ctx context.Context, name string, force bool
 	return progress.step(name+" stopped and its data removed", func() error { return i.stopMember(ctx, name, true, progress) })
 }
 
-// isClusterOf reports whether a Cluster is a member. The name of the Cluster may differ from the
-// name of the member.
+// isClusterOf reports whether a Cluster is a member. The name of the Cluster may differ from the member's
+// name.
 func (i *installation) isClusterOf(cluster *clusterv1alpha1.Cluster, member string) bool {
 	return cluster.Spec.APIEndpoint == standalone.LoopbackURL(i.state.Ports[member]) ||
 		cluster.Name == member && isMemberCluster(cluster, i.state.Ports[member])

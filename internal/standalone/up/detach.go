@@ -16,8 +16,8 @@ import (
 // outputLog is the name of the log with the output of a detached process.
 const outputLog = "output"
 
-// runDetached starts the installation as a background process, prints the events of the process,
-// and returns when the installation is ready.
+// runDetached starts the installation as a background process, prints the process's events, and returns when
+// the installation is ready.
 func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
 	if err := dir.checkUnused(ctx); err != nil {
@@ -90,7 +90,7 @@ func (o Options) arguments() []string {
 	return args
 }
 
-// showEvents prints the events of a process until it is ready or has failed.
+// showEvents prints a process's events until it is ready or has failed.
 func showEvents(events io.Reader, out io.Writer, logs ...string) error {
 	show, end := newScreen(out)
 	defer end()

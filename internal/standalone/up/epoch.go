@@ -21,7 +21,7 @@ import (
 // errNotConfirmable means that no restore waits for confirmation.
 var errNotConfirmable = errors.New("no restore of the control plane waits for confirmation")
 
-// clientConfig returns the client configuration of the control plane.
+// clientConfig returns the client configuration for the control plane.
 func (r *restoreOptions) clientConfig(ctx context.Context, dir dataDir) (*rest.Config, error) {
 	if r.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", r.kubeconfig)

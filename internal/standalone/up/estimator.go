@@ -14,9 +14,9 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// serveEstimates serves estimates of the member until ctx ends. member is a client configuration
-// of the member. An error does not end the process of the member, because the scheduler then uses
-// the resource summary of the member.
+// serveEstimates serves estimates of the member until ctx ends. member is a client configuration for the
+// member. An error does not end the process of the member, because the scheduler then uses the resource
+// summary of the member.
 func (m memberOptions) serveEstimates(ctx context.Context, member *rest.Config) error {
 	delay := restartDelay
 	for ctx.Err() == nil {

@@ -251,8 +251,8 @@ func planEstimatorServices(state storedState, clusters []clusterv1alpha1.Cluster
 	return plan
 }
 
-// isMemberCluster reports whether a Cluster with the name of a member is this member. A Cluster in
-// pull mode may have no address.
+// isMemberCluster reports whether a Cluster with a member's name is this member. A Cluster in pull mode may
+// have no address.
 func isMemberCluster(cluster *clusterv1alpha1.Cluster, port int) bool {
 	return cluster.Spec.APIEndpoint == standalone.LoopbackURL(port) ||
 		cluster.Spec.APIEndpoint == "" && cluster.Spec.SyncMode == clusterv1alpha1.Pull

@@ -28,7 +28,7 @@ func (o Options) programsDisabledReason(confinement error) error {
 		return fmt.Errorf("programs of Pods are processes of this machine, and --bind-address %s allows access from other machines: set --%s to run them anyway", o.BindAddress, memberProgramsFlag)
 	}
 	if confinement != nil {
-		return fmt.Errorf("%w, or set --%s to run programs with all your rights", confinement, memberProgramsFlag)
+		return fmt.Errorf("%w, or set --%s to run programs with all your permissions", confinement, memberProgramsFlag)
 	}
 	return nil
 }

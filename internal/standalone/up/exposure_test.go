@@ -29,7 +29,7 @@ func TestProgramsAreDisabledOnPublicAddress(t *testing.T) {
 		"all IPv6 addresses":                    {address: "::", want: "allows access from other machines"},
 		"an address of the machine":             {address: "10.0.0.5", want: "set --member-programs"},
 		"an address of the machine, enabled":    {address: "10.0.0.5", flag: &yes},
-		"a kernel without confinement":          {address: "127.0.0.1", confinement: errConfinement, want: "with all your rights"},
+		"a kernel without confinement":          {address: "127.0.0.1", confinement: errConfinement, want: "with all your permissions"},
 		"a kernel without confinement, enabled": {address: "127.0.0.1", confinement: errConfinement, flag: &yes},
 		"disabled":                              {address: "127.0.0.1", flag: &no, want: "--member-programs=false"},
 		"disabled by flag and address":          {address: "0.0.0.0", flag: &no, want: "--member-programs=false"},

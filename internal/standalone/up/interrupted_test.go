@@ -55,7 +55,7 @@ func TestInterruptedRegistrationIsResumed(t *testing.T) {
 	}{
 		"before any object was created":               {},
 		"after the request":                           {existing: stepList(requested), karmada: []string{csr}},
-		"after the rights were granted":               {existing: stepList(requested, granted), karmada: []string{csr, role}},
+		"after the permissions were granted":          {existing: stepList(requested, granted), karmada: []string{csr, role}},
 		"after the request was cleaned up":            {existing: stepList(granted), karmada: []string{role}},
 		"after the Secret":                            {existing: stepList(requested, granted, secret), karmada: []string{csr, role}, member: []string{kubeconfig}},
 		"after the service account":                   {existing: stepList(requested, granted, secret, account), karmada: []string{csr, role}, member: []string{sa, kubeconfig}},
@@ -101,12 +101,12 @@ func TestForeignObjectsAreNotDeleted(t *testing.T) {
 				}}}
 			},
 		},
-		"rights that were granted to another token": {
+		"permissions that were granted to another token": {
 			foreign: func(r *interruptedRegistration) {
 				*r = interruptedRegistration{cluster: r.cluster, token: r.token, ca: r.ca, role: newAgentRole("member3", "system:bootstrap:123456")}
 			},
 		},
-		"rights without a recorded requester": {
+		"permissions without a recorded requester": {
 			foreign: func(r *interruptedRegistration) {
 				*r = interruptedRegistration{cluster: r.cluster, token: r.token, ca: r.ca, role: &rbacv1.ClusterRole{}}
 			},

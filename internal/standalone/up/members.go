@@ -262,8 +262,8 @@ func (i *installation) memberConfig(name string) (*rest.Config, error) {
 // a name with a dot.
 const deletedSuffix = ".deleted"
 
-// deleteMemberDir removes the data of a member. A member never starts with a part of its data,
-// because the directory is renamed first.
+// deleteMemberDir removes a member's data. A member never starts with a part of its data, because the
+// directory is renamed first.
 func (d dataDir) deleteMemberDir(name string) error {
 	if err := os.Rename(d.memberDir(name), d.memberDir(name)+deletedSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the data of member %q: %w", name, err)

@@ -22,7 +22,7 @@ import (
 const (
 	// clustersPrefix is the prefix of the keys of Clusters in etcd.
 	clustersPrefix = "/registry/" + clusterv1alpha1.GroupName + "/clusters/"
-	// purgeTimeout is the time limit of each attempt to list the registered clusters.
+	// purgeTimeout limits each attempt to list the registered clusters.
 	purgeTimeout = 30 * time.Second
 	// maxStderrBytes limits how much of the stderr output of a failed process is in an error. The
 	// limit applies to the start and to the end of the output.

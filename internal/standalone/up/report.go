@@ -36,8 +36,7 @@ type differenceReport struct {
 
 type clusterReport struct {
 	Cluster string `json:"cluster"`
-	// Failure is the reason why the objects of the cluster, or some of them, could not be
-	// listed.
+	// Failure is the reason why the cluster's objects, or some of them, could not be listed.
 	Failure     string              `json:"failure,omitempty"`
 	Differences []domain.Difference `json:"differences"`
 }

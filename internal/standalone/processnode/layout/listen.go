@@ -41,9 +41,9 @@ func kindOfFlag(flag string) listenFlag {
 	}
 }
 
-// restrictAddresses replaces listen addresses that mean "all addresses" with the address of the
-// Pod. It returns an error for an address that is neither the address of the Pod nor loopback,
-// because that would be an address of the machine.
+// restrictAddresses replaces listen addresses that mean "all addresses" with the Pod's address. It returns
+// an error for an address that is neither the address of the Pod nor loopback, because that would be an
+// address of the machine.
 func restrictAddresses(arguments []string, address string) ([]string, error) {
 	var restricted []string
 	flag := ""

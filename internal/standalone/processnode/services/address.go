@@ -40,9 +40,9 @@ func hasAddress(service *corev1.Service) bool {
 	return service.Spec.Type != corev1.ServiceTypeExternalName && service.Spec.ClusterIP != corev1.ClusterIPNone
 }
 
-// addressOf returns the address of a Service. It is derived from the UID of the Service, so it is
-// the same after a restart and differs between clusters. Addresses of other Services are skipped.
-// The result is the zero Addr for a Service without an address.
+// addressOf returns a Service's address. It is derived from the Service's UID, so it is the same after a
+// restart and differs between clusters. Addresses of other Services are skipped. The result is the zero Addr
+// for a Service without an address.
 func (a *allocator) addressOf(service *corev1.Service) netip.Addr {
 	if !hasAddress(service) {
 		return netip.Addr{}

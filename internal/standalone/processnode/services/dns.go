@@ -229,7 +229,7 @@ func (s *Services) findService(namespace, name string) *corev1.Service {
 	return service
 }
 
-// serviceAddress returns the address of a Service, even before the Service has Pods.
+// serviceAddress returns a Service's address, even before the Service has Pods.
 func (s *Services) serviceAddress(service *corev1.Service) netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()

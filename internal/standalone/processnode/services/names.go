@@ -67,8 +67,8 @@ func (d directory) resolve(name, namespace string) answer {
 	}
 }
 
-// resolveService returns the address of a Service, the addresses of the Pods of a headless Service,
-// or the alias of an external name.
+// resolveService returns a Service's address, the addresses of the Pods of a headless Service, or the alias
+// of an external name.
 func (d directory) resolveService(namespace, name string) answer {
 	service := d.find(namespace, name)
 	switch {

@@ -123,7 +123,7 @@ func New(o Options) (*Services, error) {
 // DNSAddress returns the host and port of the DNS server.
 func (s *Services) DNSAddress() string { return s.dns.LocalAddr().String() }
 
-// UpdatePods must be called after a change of the Pods of the node. It returns at once.
+// UpdatePods must be called after a change of the node's Pods. It returns at once.
 func (s *Services) UpdatePods() {
 	select {
 	case s.changed <- struct{}{}:

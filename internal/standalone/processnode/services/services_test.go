@@ -32,7 +32,7 @@ const timeout = time.Minute
 // addresses.
 var runID = rand.Text()
 
-// podSet are the Pods of a test, which may change.
+// podSet are a test's Pods, which may change.
 type podSet struct {
 	mu   sync.Mutex
 	pods []Pod

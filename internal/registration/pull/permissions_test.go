@@ -26,7 +26,7 @@ var (
 	errOverload  = apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 )
 
-func TestAwaitRights(t *testing.T) {
+func TestAwaitPermissions(t *testing.T) {
 	until := func(end time.Duration, err error) func(time.Duration) error {
 		return func(passed time.Duration) error {
 			if passed < end {
@@ -48,9 +48,9 @@ func TestAwaitRights(t *testing.T) {
 		"granted":                       {get: until(0, nil)},
 		"granted later":                 {get: until(time.Second, errForbidden), grantedFrom: 2 * time.Second, wantTime: 2500 * time.Millisecond},
 		"granted after failed requests": {get: until(time.Second, errOverload), wantTime: 1500 * time.Millisecond},
-		"not granted":                   {get: until(time.Hour, errForbidden), wantMissing: rightToGetCluster, wantTime: rightsTimeout},
-		"another right is missing":      {get: until(0, nil), grantedFrom: time.Hour, wantMissing: `get clusters "east"`, wantTime: rightsTimeout},
-		"all requests fail":             {get: until(time.Hour, errOverload), wantErr: "etcdserver: request timed out", wantTime: rightsTimeout},
+		"not granted":                   {get: until(time.Hour, errForbidden), wantMissing: permissionToGetCluster, wantTime: permissionsTimeout},
+		"another permission is missing": {get: until(0, nil), grantedFrom: time.Hour, wantMissing: `get clusters "east"`, wantTime: permissionsTimeout},
+		"all requests fail":             {get: until(time.Hour, errOverload), wantErr: "etcdserver: request timed out", wantTime: permissionsTimeout},
 		"the name is taken":             {exists: true, get: until(0, nil), wantErr: "east"},
 		"the name is taken, found after failed requests": {exists: true, get: until(time.Second, errOverload), wantErr: "east", wantTime: 1500 * time.Millisecond},
 	}
@@ -77,9 +77,9 @@ func TestAwaitRights(t *testing.T) {
 					},
 				})
 				i := &agentIdentity{register: Register{Name: "east", ClusterNamespace: "karmada-cluster"}, id: "id", karmada: karmada}
-				missing, err := i.awaitRights(t.Context())
+				missing, err := i.awaitPermissions(t.Context())
 				if missing != test.wantMissing {
-					t.Errorf("missing right %q, want %q", missing, test.wantMissing)
+					t.Errorf("missing permission %q, want %q", missing, test.wantMissing)
 				}
 				if (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
 					t.Errorf("error %v, want %q", err, test.wantErr)

@@ -22,13 +22,13 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// rightsTimeout is how long awaitRights waits until the control plane has granted the permissions of the
-// agent. A right may take effect late, because it must reach the cache of an authorizer.
-const rightsTimeout = 5 * time.Second
+// permissionsTimeout is how long awaitPermissions waits until the control plane has granted the agent's
+// permissions. A right may take effect late, because it must reach the cache of an authorizer.
+const permissionsTimeout = 5 * time.Second
 
-// requiredRights returns the permissions without which an agent cannot work, in the order of
+// requiredPermissions returns the permissions without which an agent cannot work, in the order of
 // their use.
-func requiredRights(cluster, clusterNamespace string) []authorizationv1.ResourceAttributes {
+func requiredPermissions(cluster, clusterNamespace string) []authorizationv1.ResourceAttributes {
 	namespace := work.ExecutionNamespace(cluster)
 	return []authorizationv1.ResourceAttributes{
 		{Verb: "get", Group: clusterv1alpha1.GroupName, Resource: "clusters", Name: cluster},
@@ -44,18 +44,18 @@ func requiredRights(cluster, clusterNamespace string) []authorizationv1.Resource
 	}
 }
 
-// awaitRights waits until the agent has its permissions. If a right is still missing after a short time
-// limit, awaitRights returns this right, and otherwise an empty string. It returns an error if a
+// awaitPermissions waits until the agent has its permissions. If a right is still missing after a short time
+// limit, awaitPermissions returns this right, and otherwise an empty string. It returns an error if a
 // Cluster of this name exists, or if the last complete attempt failed for another reason than a
 // missing right. Such failures are retried until the time limit.
-func (a *agentIdentity) awaitRights(ctx context.Context) (missing string, err error) {
-	waiting, cancel := context.WithTimeout(ctx, rightsTimeout)
+func (a *agentIdentity) awaitPermissions(ctx context.Context) (missing string, err error) {
+	waiting, cancel := context.WithTimeout(ctx, permissionsTimeout)
 	defer cancel()
 	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 500 * time.Millisecond, Steps: 20}
-	missing = rightToGetCluster
+	missing = permissionToGetCluster
 	var failure error
 	err = pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		found, err := a.checkRights(ctx)
+		found, err := a.verifyPermissions(ctx)
 		var registered *registration.RegisteredError
 		switch {
 		case errors.As(err, &registered):
@@ -80,23 +80,23 @@ func (a *agentIdentity) awaitRights(ctx context.Context) (missing string, err er
 	return missing, nil
 }
 
-// rightToGetCluster is the first right that an agent needs, in the form of formatRight.
-const rightToGetCluster = "get its Cluster"
+// permissionToGetCluster is the first right that an agent needs, in the form of formatPermission.
+const permissionToGetCluster = "get its Cluster"
 
-// checkRights returns a right that the agent lacks, or an empty string if the agent lacks none.
+// verifyPermissions returns a right that the agent lacks, or an empty string if the agent lacks none.
 // It returns a RegisteredError if a Cluster of this name exists.
-func (a *agentIdentity) checkRights(ctx context.Context) (missing string, err error) {
-	if err := a.checkNameFree(ctx, a.karmada); err != nil {
-		return rightToGetCluster, ignoreForbidden(err)
+func (a *agentIdentity) verifyPermissions(ctx context.Context) (missing string, err error) {
+	if err := a.ensureNameUnused(ctx, a.karmada); err != nil {
+		return permissionToGetCluster, ignoreForbidden(err)
 	}
-	return a.findMissingRight(ctx)
+	return a.findMissingPermission(ctx)
 }
 
-// findMissingRight returns a right that the agent lacks, or an empty string if the agent lacks
-// none. If the control plane does not serve access reviews to the agent, findMissingRight lists
+// findMissingPermission returns a right that the agent lacks, or an empty string if the agent lacks
+// none. If the control plane does not serve access reviews to the agent, findMissingPermission lists
 // Works instead, to check this right.
-func (a *agentIdentity) findMissingRight(ctx context.Context) (missing string, err error) {
-	for _, each := range requiredRights(a.register.Name, a.register.ClusterNamespace) {
+func (a *agentIdentity) findMissingPermission(ctx context.Context) (missing string, err error) {
+	for _, each := range requiredPermissions(a.register.Name, a.register.ClusterNamespace) {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &each}}
 		err := a.karmada.API.Create(ctx, review)
 		if apierrors.IsForbidden(err) {
@@ -106,7 +106,7 @@ func (a *agentIdentity) findMissingRight(ctx context.Context) (missing string, e
 			return "", fmt.Errorf("reviewing in %s (%s) the access of %s: %w", a.karmada.Name, a.karmada.Host, agent.User(a.register.Name), err)
 		}
 		if !review.Status.Allowed {
-			return formatRight(each), nil
+			return formatPermission(each), nil
 		}
 	}
 	works := &workv1alpha1.WorkList{}
@@ -120,17 +120,17 @@ func (a *agentIdentity) findMissingRight(ctx context.Context) (missing string, e
 	return "", nil
 }
 
-// formatRight formats a right for messages, such as: update clusters/status "east".
-func formatRight(right authorizationv1.ResourceAttributes) string {
-	text := right.Verb + " " + right.Resource
-	if right.Subresource != "" {
-		text += "/" + right.Subresource
+// formatPermission formats a right for messages, such as: update clusters/status "east".
+func formatPermission(permission authorizationv1.ResourceAttributes) string {
+	text := permission.Verb + " " + permission.Resource
+	if permission.Subresource != "" {
+		text += "/" + permission.Subresource
 	}
-	if right.Name != "" {
-		text += fmt.Sprintf(" %q", right.Name)
+	if permission.Name != "" {
+		text += fmt.Sprintf(" %q", permission.Name)
 	}
-	if right.Namespace != "" {
-		text += " in namespace " + right.Namespace
+	if permission.Namespace != "" {
+		text += " in namespace " + permission.Namespace
 	}
 	return text
 }
