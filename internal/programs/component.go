@@ -58,6 +58,9 @@ type Component struct {
 	// NewProgram returns the flags of the separate program that runs the component. Components that
 	// a host runs use Process.
 	NewProgram func(component Component, set *gates.Set) command.Options
+	// Metrics describes the metrics of a component that is not hosted or that needs a special host. nil
+	// means that the metrics are those that Add registers.
+	Metrics func(context.Context) ([]Metric, error)
 	// OwnGates means that the separate program adds its own flag --feature-gates, or has no such
 	// flag.
 	OwnGates bool

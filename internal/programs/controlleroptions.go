@@ -10,6 +10,7 @@ import (
 	"karmada.io/karmada/internal/controllers/execution"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/programs/gates"
 )
 
 // ControllerOptions are the options that several controllers of a process share.
@@ -31,38 +32,40 @@ func DefaultControllerOptions() ControllerOptions {
 
 // AddFlags adds the flags. limits is added to their help text, and names the queues that limit
 // their retries per second.
-func (s *ControllerOptions) AddFlags(set *pflag.FlagSet, table ControllerTable, limits string) {
-	s.flags = set
-	s.Backoff.AddFlags(set, "Unless --rate-limiter-max-delay is given, the maximum is 1m, and 30s for a Work whose cluster is unavailable.", limits)
+func (o *ControllerOptions) AddFlags(set *pflag.FlagSet, table ControllerTable, limits string) {
+	o.flags = set
+	o.Backoff.AddFlags(set, "Unless --rate-limiter-max-delay is given, the maximum is 1m, and 30s for a Work whose cluster is unavailable.", limits)
 	known, off := table.Names()
-	set.StringSliceVar(&s.Selected, "controllers", s.Selected, fmt.Sprintf(
+	set.StringSliceVar(&o.Selected, "controllers", o.Selected, fmt.Sprintf(
 		"Controllers to run: * enables all that are on by default, name enables a controller, -name disables it.\nAll controllers: %s.\nOff by default: %s.",
 		strings.Join(known, ", "), strings.Join(off, ", ")))
-	flags.AddEventsFlag(set, &s.Events)
+	flags.AddEventsFlag(set, &o.Events)
 }
 
 // Validate returns every mistake.
-func (s *ControllerOptions) Validate(table ControllerTable) error {
+func (o *ControllerOptions) Validate(table ControllerTable) error {
 	known, _ := table.Names()
-	return errors.Join(s.Backoff.Validate(), ValidateSelection("controllers", "controller", s.Selected, known))
+	return errors.Join(o.Backoff.Validate(), ValidateSelection("controllers", "controller", o.Selected, known))
 }
 
-// IneffectiveFlags returns the selected controllers that this version does not implement. The
-// result has the format of flags.
-func (s *ControllerOptions) IneffectiveFlags(table ControllerTable) []string {
+// IneffectiveFlags returns what the user selected although it has no effect in this version, in the
+// format of flags: controllers that the table does not implement, ignored flags, and feature gates that
+// only such controllers require. AddFlags must have been called.
+func (o *ControllerOptions) IneffectiveFlags(table ControllerTable, set *gates.Set) []string {
 	var given []string
-	for _, controller := range table.unimplemented(s.Selected) {
+	for _, controller := range table.unimplemented(o.Selected) {
 		given = append(given, "--controllers="+controller)
 	}
-	return given
+	given = append(given, flags.GivenWithoutEffect(o.flags)...)
+	return append(given, flags.GivenGates(set, table.ineffectiveGates()...)...)
 }
 
 // QueueBackoff returns the backoff for retries of an object whose reconciliation failed.
-func (s *ControllerOptions) QueueBackoff() loop.Backoff {
-	return s.Backoff.ForQueue(loop.DefaultBackoff(), s.flags)
+func (o *ControllerOptions) QueueBackoff() loop.Backoff {
+	return o.Backoff.ForQueue(loop.DefaultBackoff(), o.flags)
 }
 
 // MemberBackoff returns the backoff for retries of a Work that could not be applied to its member.
-func (s *ControllerOptions) MemberBackoff() loop.Backoff {
-	return s.Backoff.ForQueue(execution.DefaultOptions().Backoff, s.flags)
+func (o *ControllerOptions) MemberBackoff() loop.Backoff {
+	return o.Backoff.ForQueue(execution.DefaultOptions().Backoff, o.flags)
 }

@@ -26,8 +26,10 @@ type Controller struct {
 	OffByDefault bool
 	// Gate is the feature gate that the controller requires. It is empty if there is none.
 	Gate featuregate.Feature
-	// Options are the options whose flags no other controller reads. nil means that the controller
-	// has no such options.
+	// Kinds are the kinds that have no effect without the controller.
+	Kinds []string
+	// Options are the options whose flags no other controller reads, or the ignored flags of a
+	// controller that is not implemented. nil means that the controller has no such options.
 	Options Options
 	// Add registers the controller with a host. It is nil if this version does not implement the
 	// controller, but accepts its name for compatibility with existing command lines.
@@ -62,13 +64,37 @@ func (t ControllerTable) Names() (known, off []string) {
 
 // unimplemented returns the names in the list that this version accepts but does not implement.
 func (t ControllerTable) unimplemented(list []string) []string {
-	var absent []string
+	var names []string
 	for i := range t {
 		if t[i].Add == nil && slices.Contains(list, t[i].Name) {
-			absent = append(absent, t[i].Name)
+			names = append(names, t[i].Name)
 		}
 	}
-	return absent
+	return names
+}
+
+// ineffectiveGates returns the feature gates that only unimplemented controllers require.
+func (t ControllerTable) ineffectiveGates() []featuregate.Feature {
+	var gates []featuregate.Feature
+	for i := range t {
+		isImplemented := slices.ContainsFunc(t, func(c Controller) bool { return c.Gate == t[i].Gate && c.Add != nil })
+		if t[i].Gate != "" && !isImplemented && !slices.Contains(gates, t[i].Gate) {
+			gates = append(gates, t[i].Gate)
+		}
+	}
+	return gates
+}
+
+// UnimplementedKinds returns the kinds whose controllers this version does not implement, sorted.
+func (t ControllerTable) UnimplementedKinds() []string {
+	var kinds []string
+	for i := range t {
+		if t[i].Add == nil {
+			kinds = append(kinds, t[i].Kinds...)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }
 
 // AddFlags adds the flags that only one controller reads.

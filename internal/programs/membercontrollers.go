@@ -22,19 +22,19 @@ type WorkOptions struct {
 }
 
 // AddExecution registers the controller that applies Works.
-func (s *ControllerOptions) AddExecution(h *Host, works WorkOptions) error {
-	o := execution.DefaultOptions()
-	o.Workers, o.Mode, o.Backoff, o.Events = works.Workers, works.Mode, s.MemberBackoff(), s.Events
-	o.Judge, o.Epoch = h.Judge, h.Epoch.Epoch
-	return execution.Add(h.Manager, h.Members, h.Interpreter, h.WorkReports, o)
+func (o *ControllerOptions) AddExecution(h *Host, works WorkOptions) error {
+	options := execution.DefaultOptions()
+	options.Workers, options.Mode, options.Backoff, options.Events = works.Workers, works.Mode, o.MemberBackoff(), o.Events
+	options.Judge, options.Epoch = h.Judge, h.Epoch.Epoch
+	return execution.Add(h.Manager, h.Members, h.Interpreter, h.WorkReports, options)
 }
 
 // AddWorkStatus registers the controller that reports the status of objects in members.
-func (s *ControllerOptions) AddWorkStatus(h *Host, works WorkOptions) error {
-	o := workstatus.DefaultOptions()
-	o.Workers, o.Mode, o.Backoff, o.Events = works.Workers, works.Mode, s.MemberBackoff(), s.Events
-	o.StatusBytes = StatusBytes(h.Gates)
-	return workstatus.Add(h.Manager, h.Members, h.Interpreter, h.WorkReports, o)
+func (o *ControllerOptions) AddWorkStatus(h *Host, works WorkOptions) error {
+	options := workstatus.DefaultOptions()
+	options.Workers, options.Mode, options.Backoff, options.Events = works.Workers, works.Mode, o.MemberBackoff(), o.Events
+	options.StatusBytes = MaxStatusBytes(h.Gates)
+	return workstatus.Add(h.Manager, h.Members, h.Interpreter, h.WorkReports, options)
 }
 
 // AddClusterStatus registers the controller that reports the status of clusters.
@@ -54,8 +54,8 @@ func ValidateClusterStatus(o clusterstatus.Options) error {
 	)
 }
 
-// StatusBytes returns the maximum size, in bytes, of a status that is reported for an object.
-func StatusBytes(set *gates.Set) int {
+// MaxStatusBytes returns the maximum size, in bytes, of a status that is reported for an object.
+func MaxStatusBytes(set *gates.Set) int {
 	if set.Enabled(gates.LargeStatus) {
 		return work.MaxAggregationBytes
 	}

@@ -32,17 +32,38 @@ type Metric struct {
 	Buckets []float64
 }
 
-// Metrics returns the metrics that a component registers, sorted by name, without the metrics of
-// libraries. To record them, it registers the component with a host that sends no request, and
-// temporarily replaces the registry of the process. So no other component may start meanwhile.
-func (c Component) Metrics(ctx context.Context) ([]Metric, error) {
+// RegisteredMetrics describes the metrics that the component registers, sorted by name, without the
+// metrics of libraries. It returns nil if the component has only metrics of libraries. No other
+// component may start at the same time; see HostedMetrics.
+func (c Component) RegisteredMetrics(ctx context.Context) ([]Metric, error) {
+	switch {
+	case c.Metrics != nil:
+		return c.Metrics(ctx)
+	case c.Add != nil:
+		return c.HostedMetrics(ctx, HostOptions{Gates: gates.New()})
+	}
+	return nil, nil
+}
+
+// CollectedMetrics returns a function for the field Metrics of a component that registers the
+// collectors which collect returns.
+func CollectedMetrics(collect func() ([]prometheus.Collector, error)) func(context.Context) ([]Metric, error) {
+	return func(context.Context) ([]Metric, error) {
+		collectors, err := collect()
+		if err != nil {
+			return nil, err
+		}
+		return DescribeMetrics(collectors...)
+	}
+}
+
+// HostedMetrics describes the metrics that Add registers. To record them, it registers the component
+// with a host that sends no request, and temporarily replaces the registry of the process. Therefore no
+// other component may start at the same time.
+func (c Component) HostedMetrics(ctx context.Context, o HostOptions) ([]Metric, error) {
 	before, recording := metrics.Registry, &recordingRegistry{Registry: prometheus.NewRegistry()}
 	metrics.Registry = recording
 	defer func() { metrics.Registry = before }()
-	o := HostOptions{Gates: gates.New()}
-	if c.Name == Agent {
-		o.OnlyCluster = "member"
-	}
 	host, err := newOfflineHost(ctx, o)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package programs_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,25 +17,12 @@ import (
 	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
-	"karmada.io/karmada/internal/servers/estimator"
 )
 
-// describeFunc describes the metrics of a program.
-type describeFunc func(context.Context) ([]programs.Metric, error)
-
-// describeEstimator describes the metrics of karmada-scheduler-estimator, which has no host.
-func describeEstimator(context.Context) ([]programs.Metric, error) {
-	collectors, err := estimator.Metrics()
-	if err != nil {
-		return nil, err
-	}
-	return programs.DescribeMetrics(collectors...)
-}
-
-// registeredMetrics returns the metrics of a program by name.
-func registeredMetrics(t *testing.T, describe describeFunc) map[string]metricSpec {
+// registeredMetrics returns the metrics of a component by name.
+func registeredMetrics(t *testing.T, component programs.Component) map[string]metricSpec {
 	t.Helper()
-	described, err := describe(t.Context())
+	described, err := component.RegisteredMetrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +102,11 @@ func parseBuckets(column string) ([]float64, error) {
 
 func TestMetricsMatchUpstream(t *testing.T) {
 	known := readMetricTable(t)
-	for program, describe := range map[string]describeFunc{
-		"manager": controllermanager.New(gates.New()).Metrics, "scheduler": scheduling.New(gates.New()).Metrics, "agent": agent.Default(gates.New()).Component().Metrics,
-		"estimator": describeEstimator,
+	for program, component := range map[string]programs.Component{
+		"manager": controllermanager.New(gates.New()), "scheduler": scheduling.New(gates.New()), "agent": agent.New(gates.New()), "estimator": scheduling.NewEstimator(gates.New()),
 	} {
 		t.Run(program, func(t *testing.T) {
-			got := registeredMetrics(t, describe)
+			got := registeredMetrics(t, component)
 			for name, measured := range got {
 				want, ok := known[name]
 				if !ok || !slices.Contains(want.programs, program) {

@@ -7,8 +7,29 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// unservedKinds returns the kinds whose conditions no controller of this version writes.
-func unservedKinds() []string { return []string{"MultiClusterService", "FederatedHPA", "Karmada"} }
+// isWritten reports whether code of this version uses the reason of at least one of the given
+// conditions of a kind. If it uses none, this version has no controller for the kind.
+func (s *source) isWritten(rows []conditions.Row) bool {
+	for _, row := range rows {
+		for i := range s.constants {
+			c := &s.constants[i]
+			isOfKind := slices.Contains(s.foldersOf(row.Kinds), c.folder) || len(s.kinds[row.Kinds[0]]) == 0 // a kind of Kubernetes
+			if c.value == row.Reason && isOfKind && len(s.users(c)) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// foldersOf returns the folders of api whose constants the conditions of the given kinds use.
+func (s *source) foldersOf(kinds []string) []string {
+	folders := []string{"api/cluster/v1alpha1"} // also contains condition types of Kubernetes kinds
+	for _, kind := range kinds {
+		folders = append(folders, s.kinds[kind]...)
+	}
+	return folders
+}
 
 func conditionsPage(s *source) *markdown {
 	text := newMarkdown("Conditions", "The conditions that this version writes, with all their reasons. [Status](../status.md) explains how to use them.")
@@ -21,14 +42,18 @@ func conditionsPage(s *source) *markdown {
 		}
 		byKind[kind] = append(byKind[kind], row)
 	}
+	var unserved []string
 	for _, kind := range kinds {
-		if slices.Contains(unservedKinds(), kind) {
+		if !s.isWritten(byKind[kind]) {
+			unserved = append(unserved, kind)
 			continue
 		}
 		text.addSection(kind, "")
 		addConditions(text, s, byKind[kind])
 	}
-	text.addSection("Kinds without a controller", "This version does not write the conditions of "+strings.Join(unservedKinds(), ", ")+", because it has no controller for these kinds.")
+	if len(unserved) > 0 {
+		text.addSection("Kinds without a controller", "This version does not write the conditions of "+strings.Join(unserved, ", ")+", because it has no controller for these kinds.")
+	}
 	return text
 }
 
@@ -52,10 +77,9 @@ func addConditions(text *markdown, s *source, rows []conditions.Row) {
 // returns an empty string for the conditions of Kubernetes.
 func (s *source) conditionMeaning(kinds []string, conditionType string) string {
 	for _, kind := range kinds {
-		folders := append(slices.Clone(s.kinds[kind]), "api/cluster/v1alpha1")
 		for i := range s.constants {
 			c := &s.constants[i]
-			if c.value != conditionType || !slices.Contains(folders, c.folder) {
+			if c.value != conditionType || !slices.Contains(s.foldersOf([]string{kind}), c.folder) {
 				continue
 			}
 			if _, meaning, ok := strings.Cut(c.comment, c.name+" "); ok && isConditionComment(meaning) {

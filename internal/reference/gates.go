@@ -6,15 +6,15 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-func gatesPage() *markdown {
-	text := newMarkdown("Feature gates", "`--feature-gates` of every program takes a list of `name=true` or `name=false`. "+
-		"All programs know all gates, so that they can have the same value. "+
-		"A gate without effect is accepted, and this version does not have the feature. "+
-		"The programs also know the gates of their libraries, which `--help` lists.")
+func gatesPage(s *source) *markdown {
+	text := newMarkdown("Feature gates", "The flag `--feature-gates` of a program takes a comma-separated list of `name=true` or `name=false`. "+
+		"Every program accepts all gates in this table, so you can set the same value for all programs. "+
+		"If the effect of a gate is none, this version accepts the gate but does not implement the feature. "+
+		"Each program also accepts the gates of its libraries, which `--help` lists.")
 	var rows [][]string
 	for _, gate := range gates.Table() {
 		effect := ""
-		if gate.NotImplemented {
+		if !s.gates[string(gate.Name)] {
 			effect = "none"
 		}
 		stage := string(gate.Spec.PreRelease)

@@ -6,15 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	assembly "karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/agent"
 	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/gates"
-	"karmada.io/karmada/internal/programs/webhook"
-	"karmada.io/karmada/internal/servers/estimator"
-	"karmada.io/karmada/internal/servers/search"
 )
 
 // registeredMetrics returns the metrics of all programs, and the names of the programs by the name
@@ -30,23 +24,12 @@ func registeredMetrics() (metrics []assembly.Metric, owners map[string][]string,
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	for _, component := range append(components.Hosted(components.All(gates.New())), agent.Default(gates.New()).Component()) {
-		described, err := component.Metrics(ctx)
+	for _, component := range components.All(gates.New()) {
+		described, err := component.RegisteredMetrics(ctx)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("metrics of %s: %w", component.Name, err)
 		}
 		add(component.Name, described)
-	}
-	for program, collect := range map[string]func() ([]prometheus.Collector, error){assembly.Webhook: webhook.Metrics, assembly.SchedulerEstimator: estimator.Metrics, assembly.Search: search.Metrics} {
-		collectors, err := collect()
-		if err != nil {
-			return nil, nil, err
-		}
-		described, err := assembly.DescribeMetrics(collectors...)
-		if err != nil {
-			return nil, nil, err
-		}
-		add(program, described)
 	}
 	slices.SortFunc(metrics, func(a, b assembly.Metric) int { return strings.Compare(a.Name, b.Name) })
 	return metrics, owners, nil
@@ -57,10 +40,10 @@ func metricsPage() (*markdown, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := newMarkdown("Metrics", "The metrics that the programs register, without those of their libraries. "+
-		"[Components](../components.md#health-metrics-profiles) has the addresses.\n\n"+
-		"The libraries add `go_*`, `process_*`, `rest_client_*`, `certwatcher_*` and, for programs with queues, `workqueue_*`, `controller_runtime_*` and `leader_election_*`. "+
-		"karmada-aggregated-apiserver and karmada-search have `karmada_build_info` and the metrics of the API server library of Kubernetes.")
+	text := newMarkdown("Metrics", "This page lists the metrics that the programs register. "+
+		"[Components](../components.md#health-metrics-profiles) describes the addresses at which the programs serve them.\n\n"+
+		"The table does not contain the metrics of libraries: `go_*`, `process_*`, `rest_client_*`, `certwatcher_*` and, for programs with queues, `workqueue_*`, `controller_runtime_*` and `leader_election_*`. "+
+		"The aggregated API servers "+strings.Join(apiServerNames(), " and ")+" also serve `karmada_build_info` and the metrics of the Kubernetes API server library.")
 	var rows [][]string
 	for _, m := range metrics {
 		help := sentence(m.Help)
@@ -71,6 +54,17 @@ func metricsPage() (*markdown, error) {
 	}
 	text.addTable([]string{"metric", "type", "labels", "meaning", "programs"}, rows)
 	return text, nil
+}
+
+// apiServerNames returns the names of the components that serve an API behind the aggregation layer.
+func apiServerNames() []string {
+	var names []string
+	for _, component := range components.Servers(components.All(gates.New())) {
+		if len(component.Server.APIServices) > 0 {
+			names = append(names, component.Name)
+		}
+	}
+	return names
 }
 
 // formatBuckets returns the number of bounds, the lowest bound and the highest bound.

@@ -43,7 +43,7 @@ func Pages(root string) ([]Page, error) {
 		return nil, fmt.Errorf("page of interpreted kinds: %w", err)
 	}
 	pages := []Page{
-		newPage("README.md", indexPage()), newPage("gates.md", gatesPage()), newPage("metrics.md", metrics),
+		newPage("README.md", indexPage()), newPage("gates.md", gatesPage(source)), newPage("metrics.md", metrics),
 		newPage("conditions.md", conditionsPage(source)), newPage("events.md", events), newPage("interpreted-kinds.md", kinds),
 	}
 	return append(pages, flagPages()...), nil

@@ -3,6 +3,7 @@ package reference
 import (
 	"flag"
 	"go/ast"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,6 @@ import (
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/flags"
-	"karmada.io/karmada/internal/programs/gates"
 )
 
 var root = filepath.Join("..", "..")
@@ -78,6 +78,24 @@ func TestEventReasonsHaveComments(t *testing.T) {
 	}
 }
 
+// TestRecordersOfEventsHaveNames requires that each package that records an event declares the name with
+// which it records events.
+func TestRecordersOfEventsHaveNames(t *testing.T) {
+	s := mustReadSource(t)
+	recorded, _, err := events(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := append(slices.Collect(maps.Values(s.components)), slices.Collect(maps.Values(recorders()))...)
+	for _, e := range recorded {
+		for _, component := range e.components {
+			if !slices.Contains(names, component) {
+				t.Errorf("package %s records event %s: declare the constant Name with the event source in the package, or add a row to recorders in internal/reference/events.go", component, e.reason)
+			}
+		}
+	}
+}
+
 // recordMethods are the methods that record events. argument is the index of the argument that
 // contains the reason. kind is the type of the event.
 var recordMethods = map[string]struct {
@@ -132,9 +150,15 @@ func TestRecordedEventsMatchThePage(t *testing.T) {
 // reasons that the code uses. Kinds without a controller are excluded.
 func TestConditionReasonsAreInTheTable(t *testing.T) {
 	s, rows := mustReadSource(t), map[string]bool{}
+	byKind := map[string][]conditions.Row{}
 	for _, row := range conditions.Table() {
-		if !slices.Contains(unservedKinds(), row.Kinds[0]) {
-			rows[row.Reason] = false
+		byKind[row.Kinds[0]] = append(byKind[row.Kinds[0]], row)
+	}
+	for _, ofKind := range byKind {
+		if s.isWritten(ofKind) {
+			for _, row := range ofKind {
+				rows[row.Reason] = false
+			}
 		}
 	}
 	for i := range s.constants {
@@ -173,56 +197,6 @@ func TestFlagsWithoutEffectAreMarked(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestGatesAreImplemented compares the table of gates with the gates that the code reads.
-func TestGatesAreImplemented(t *testing.T) {
-	asked := map[string]bool{}
-	visit := func(_ string, file *ast.File) {
-		ast.Inspect(file, func(node ast.Node) bool {
-			switch node := node.(type) {
-			case *ast.CallExpr:
-				if method, ok := node.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "Enabled" && len(node.Args) == 1 {
-					asked[gateName(node.Args[0])] = true
-				}
-			case *ast.CompositeLit:
-				if gate := fieldOf(node, "Gate"); gate != nil && fieldOf(node, "Add") != nil {
-					asked[gateName(gate)] = true
-				}
-			}
-			return true
-		})
-	}
-	if err := forEachFile(root, "internal", visit); err != nil {
-		t.Fatal(err)
-	}
-	got, want := map[string]bool{}, map[string]bool{}
-	for _, gate := range gates.Table() {
-		want[string(gate.Name)], got[string(gate.Name)] = !gate.NotImplemented, asked[string(gate.Name)]
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("gates that have an effect (-table +code):\n%s", diff)
-	}
-}
-
-// gateName returns the name of a gate in an expression such as gates.Failover.
-func gateName(expression ast.Expr) string {
-	if selected, ok := expression.(*ast.SelectorExpr); ok {
-		return selected.Sel.Name
-	}
-	return ""
-}
-
-// fieldOf returns the value of a field of a literal, or nil.
-func fieldOf(literal *ast.CompositeLit, name string) ast.Expr {
-	for _, element := range literal.Elts {
-		if pair, ok := element.(*ast.KeyValueExpr); ok {
-			if key, ok := pair.Key.(*ast.Ident); ok && key.Name == name {
-				return pair.Value
-			}
-		}
-	}
-	return nil
 }
 
 func TestReadConstants(t *testing.T) {

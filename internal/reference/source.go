@@ -25,6 +25,9 @@ type source struct {
 	uses map[string][]string
 	// components contains, by folder, the names that the components of packages have in events.
 	components map[string]string
+	// gates contains the names of the feature gates that the code reads, or that an implemented
+	// controller requires.
+	gates map[string]bool
 }
 
 // constant is a string constant of api.
@@ -42,7 +45,7 @@ func (c *constant) key() string { return c.folder + "." + c.name }
 // readSource parses the code of api, and the code of the programs that uses api. root is the root
 // directory of the repository.
 func readSource(root string) (*source, error) {
-	s := &source{kinds: map[string][]string{}, uses: map[string][]string{}, components: map[string]string{}}
+	s := &source{kinds: map[string][]string{}, uses: map[string][]string{}, components: map[string]string{}, gates: map[string]bool{}}
 	if err := forEachFile(root, "api", s.addDefinitions); err != nil {
 		return nil, err
 	}
@@ -112,6 +115,7 @@ func (s *source) addConstants(folder string, group *ast.GenDecl, spec *ast.Value
 // addUses records which constants of api a file uses.
 func (s *source) addUses(folder string, file *ast.File) {
 	s.addComponent(folder, file)
+	s.addGates(file)
 	imported := map[string]string{}
 	for _, spec := range file.Imports {
 		imports, err := strconv.Unquote(spec.Path.Value)
@@ -133,6 +137,43 @@ func (s *source) addUses(folder string, file *ast.File) {
 		}
 		return true
 	})
+}
+
+// addGates records the feature gates that a file reads, and those that the rows of its implemented
+// controllers require.
+func (s *source) addGates(file *ast.File) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.CallExpr:
+			if method, ok := node.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "Enabled" && len(node.Args) == 1 {
+				s.addGate(node.Args[0])
+			}
+		case *ast.CompositeLit:
+			if gate := fieldOf(node, "Gate"); gate != nil && fieldOf(node, "Add") != nil {
+				s.addGate(gate)
+			}
+		}
+		return true
+	})
+}
+
+// addGate records the feature gate in an expression such as gates.Failover.
+func (s *source) addGate(expression ast.Expr) {
+	if selected, ok := expression.(*ast.SelectorExpr); ok {
+		s.gates[selected.Sel.Name] = true
+	}
+}
+
+// fieldOf returns the value of a field in a literal, or nil if the literal does not set the field.
+func fieldOf(literal *ast.CompositeLit, name string) ast.Expr {
+	for _, element := range literal.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			if key, ok := pair.Key.(*ast.Ident); ok && key.Name == name {
+				return pair.Value
+			}
+		}
+	}
+	return nil
 }
 
 // addComponent records the component name that a package declares in its constant Name.

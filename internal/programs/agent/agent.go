@@ -39,6 +39,10 @@ func New(*gates.Set) programs.Component {
 	return programs.Component{
 		Name: programs.Agent, Help: "registers the cluster that it runs in with a control plane, and applies the Works of the control plane to it",
 		RequiredKinds: requiredKinds(), Interprets: true,
+		Metrics: func(ctx context.Context) ([]programs.Metric, error) {
+			set := gates.New()
+			return Default(set).Component().HostedMetrics(ctx, programs.HostOptions{Gates: set, OnlyCluster: "member"})
+		},
 		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return Default(set) },
 	}
 }
@@ -90,7 +94,8 @@ func Default(set *gates.Set) *Options {
 		Election: flags.DefaultElection(""), Serving: flags.DefaultServing(":10357"),
 		ControllerOptions: programs.DefaultControllerOptions(), Workers: execution.DefaultOptions().Workers,
 		ClusterStatus: clusterstatus.DefaultOptions(), Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions(),
-		gates: set, ignored: programs.NewIgnoredFlags(programs.Agent),
+		gates: set, ignored: programs.NewIgnoredFlags(
+			programs.IgnoredFlag{Name: "concurrent-cluster-syncs", Default: 5, Help: "Number of clusters that are reconciled in parallel. An agent serves one cluster."}),
 	}
 	o.ClusterStatus.Mode = clusterv1alpha1.Pull
 	return o
@@ -192,5 +197,5 @@ func (o *Options) hostOptions() programs.HostOptions {
 
 // ineffectiveFlags returns the flags that the user gave and that have no effect.
 func (o *Options) ineffectiveFlags() []string {
-	return append(o.ignored.Given(o.gates), o.IneffectiveFlags(o.table())...)
+	return o.IneffectiveFlags(o.table(), o.gates)
 }

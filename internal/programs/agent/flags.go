@@ -30,6 +30,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.Election.AddFlags(set)
 	o.Serving.AddFlags(set)
 	o.ControllerOptions.AddFlags(set, o.table(), "Has no effect: each object has its own backoff.")
+	flags.MarkWithoutEffect(set, flags.BackoffQPS, flags.BackoffBucketSize)
 	o.ignored.AddFlags(set)
 	set.DurationVar(&o.Resync, "resync-period", o.Resync, "Period of the resync of all watched objects. 0 disables it: watches deliver every change.")
 }

@@ -26,6 +26,7 @@ func NewSearch(*gates.Set) programs.Component {
 		Name: programs.Search, Help: "searches the objects of all member clusters and serves them as one cluster",
 		Options:    inProcess,
 		Server:     &programs.Server{New: inProcess.newServer, APIServices: []string{search.APIServiceName}, IsOptional: true},
+		Metrics:    programs.CollectedMetrics(search.Metrics),
 		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return newSearchProgram(set) }, OwnGates: true,
 	}
 }

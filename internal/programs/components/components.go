@@ -56,6 +56,12 @@ func SelectableNames() []string { return names(Selectable(All(gates.New()))) }
 // starts.
 func ServerNames() []string { return names(Servers(All(gates.New()))) }
 
+// NamesWithFlag returns the names of the components that Configure accepts and that have the given flag.
+func NamesWithFlag(flag string) []string {
+	withFlag := slices.DeleteFunc(All(gates.New()), func(c programs.Component) bool { return sharedFlags(&c).Lookup(flag) == nil })
+	return names(withFlag)
+}
+
 // Hosted returns the components that a host runs.
 func Hosted(all []programs.Component) []programs.Component {
 	return slices.DeleteFunc(slices.Clone(all), func(c programs.Component) bool { return c.Add == nil })

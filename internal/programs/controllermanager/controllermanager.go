@@ -46,7 +46,7 @@ func Default(set *gates.Set) *Options {
 	o := &Options{
 		ControllerOptions: programs.DefaultControllerOptions(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(), Evictions: DefaultEvictions(), Members: DefaultMembers(), Deletions: DefaultDeletions(),
 		ClusterStatus: ClusterStatus(clusterstatus.DefaultOptions()), Monitor: Monitor(clustermonitor.DefaultOptions()),
-		gates: set, ignored: programs.NewIgnoredFlags(programs.ControllerManager),
+		gates: set, ignored: newClusterAPIFlags(),
 	}
 	o.table = o.newTable()
 	return o
@@ -104,7 +104,7 @@ func (o *Options) add(h *programs.Host) error { return o.table.AddTo(h, o.Select
 
 // ineffectiveFlags returns the flags that the user gave and that have no effect.
 func (o *Options) ineffectiveFlags() []string {
-	given := append(o.IneffectiveFlags(o.table), o.ignored.Given(o.gates)...)
+	given := o.IneffectiveFlags(o.table, o.gates)
 	if o.gates.Enabled(gates.ControllerPriorityQueue) {
 		given = append(given, flags.GivenFlags(o.flags, flags.BackoffQPS, flags.BackoffBucketSize)...)
 	}

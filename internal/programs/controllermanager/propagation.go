@@ -82,7 +82,7 @@ func (o *Options) addWorkDeletion(h *programs.Host) error {
 func (o *Options) addBindingStatus(h *programs.Host) error {
 	own := bindingstatus.DefaultOptions()
 	own.Workers, own.Backoff, own.Events = max(o.Workers.Bindings, o.Workers.ClusterBindings), o.QueueBackoff(), o.Events
-	own.StatusBytes = programs.StatusBytes(h.Gates)
+	own.StatusBytes = programs.MaxStatusBytes(h.Gates)
 	return bindingstatus.Add(h.Manager, h.Templates, h.Interpreter, own)
 }
 

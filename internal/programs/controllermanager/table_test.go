@@ -1,6 +1,7 @@
 package controllermanager
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,9 +9,10 @@ import (
 
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/servers/admission"
 )
 
-func TestCheckSelection(t *testing.T) {
+func TestValidateSelection(t *testing.T) {
 	known, _ := Default(gates.New()).table.Names()
 	if err := programs.ValidateSelection("controllers", "controller", []string{"*", "-binding", "execution", "hpaScaleTargetMarker"}, known); err != nil {
 		t.Errorf("known names are rejected: %v", err)
@@ -47,6 +49,24 @@ func TestControllerNamesMatchUpstream(t *testing.T) {
 	for _, controller := range table {
 		if controller.Help == "" {
 			t.Errorf("controller %q has no help", controller.Name)
+		}
+	}
+}
+
+// TestUnimplementedKindsMatchAdmission compares the kinds of unimplemented controllers with the kinds for
+// which admission warns that this version does not implement them.
+func TestUnimplementedKindsMatchAdmission(t *testing.T) {
+	// No controller of this program processes a MultiClusterIngress.
+	byTable := append(Default(gates.New()).table.UnimplementedKinds(), "MultiClusterIngress")
+	byAdmission := admission.UnimplementedKinds()
+	for _, kind := range byAdmission {
+		if !slices.Contains(byTable, kind) {
+			t.Errorf("a controller processes %s: remove \"notImplemented: true\" from the row of %s in internal/servers/admission/kinds.go", kind, kind)
+		}
+	}
+	for _, kind := range byTable {
+		if !slices.Contains(byAdmission, kind) {
+			t.Errorf("no controller processes %s: add \"notImplemented: true\" to the row of %s in internal/servers/admission/kinds.go", kind, kind)
 		}
 	}
 }

@@ -33,8 +33,6 @@ type Gate struct {
 	Spec featuregate.FeatureSpec
 	// Help describes the feature in one line.
 	Help string
-	// NotImplemented means that this version accepts the gate but does not implement the feature.
-	NotImplemented bool
 }
 
 // Table returns all feature gates of Karmada. Every program knows all of them, so that all
@@ -53,11 +51,11 @@ var table = []Gate{
 	{Name: PropagateDeps, Spec: beta, Help: "propagate the dependencies of a workload together with it"},
 	{Name: CustomizedClusterResourceModeling, Spec: beta, Help: "use resource models (grades of nodes) in the status of clusters and in estimates"},
 	{Name: PropagationPolicyPreemption, Spec: alpha, Help: "let policies preempt policies of lower priority"},
-	{Name: MultiClusterService, Spec: alpha, Help: "expose services across clusters with MultiClusterService", NotImplemented: true},
+	{Name: MultiClusterService, Spec: alpha, Help: "expose services across clusters with MultiClusterService"},
 	{Name: ResourceQuotaEstimate, Spec: alpha, Help: "include the ResourceQuotas of member clusters in estimates"},
 	{Name: StatefulFailoverInjection, Spec: alpha, Help: "pass the state of an evicted workload to its replacement"},
 	{Name: PriorityBasedScheduling, Spec: beta, Help: "schedule bindings in the order of their priority"},
-	{Name: FederatedQuotaEnforcement, Spec: alpha, Help: "reject workloads that exceed a FederatedResourceQuota", NotImplemented: true},
+	{Name: FederatedQuotaEnforcement, Spec: alpha, Help: "reject workloads that exceed a FederatedResourceQuota"},
 	{Name: MultiplePodTemplatesScheduling, Spec: alpha, Help: "schedule workloads with several Pod templates"},
 	{Name: ControllerPriorityQueue, Spec: beta, Help: "reconcile changes before the objects of the initial list"},
 	{Name: WorkloadAffinity, Spec: alpha, Help: "affinity and anti-affinity between workloads"},

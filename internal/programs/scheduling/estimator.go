@@ -21,6 +21,7 @@ import (
 func NewEstimator(_ *gates.Set) programs.Component {
 	return programs.Component{
 		Name: programs.SchedulerEstimator, Help: "reports to the scheduler how many replicas fit into one member cluster",
+		Metrics:    programs.CollectedMetrics(estimator.Metrics),
 		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return NewEstimatorOptions(set) },
 	}
 }

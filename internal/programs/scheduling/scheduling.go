@@ -40,9 +40,8 @@ type Options struct {
 	EnableEstimators, SkipPullModeEstimators bool
 	Estimators                               EstimatorClientOptions
 
-	gates   *gates.Set
-	ignored *programs.IgnoredFlags
-	flags   *pflag.FlagSet
+	gates *gates.Set
+	flags *pflag.FlagSet
 }
 
 // Default returns the default options. The feature gates may change until the component is added
@@ -50,7 +49,7 @@ type Options struct {
 func Default(set *gates.Set) *Options {
 	return &Options{
 		Scheduler: scheduler.DefaultOptions(), Backoff: flags.DefaultBackoff(), Estimators: DefaultEstimatorClientOptions(),
-		gates: set, ignored: programs.NewIgnoredFlags(programs.Scheduler),
+		gates: set,
 	}
 }
 
@@ -128,12 +127,12 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 		"Call the accurate estimators of clusters for the number of replicas that fit. Without them, only the resource summaries of clusters are used.")
 	set.BoolVar(&o.SkipPullModeEstimators, flagSkipPullMode, o.SkipPullModeEstimators, "Do not call the estimators of clusters in pull mode.")
 	o.Estimators.AddFlags(set)
-	o.ignored.AddFlags(set)
+	flags.MarkWithoutEffect(set, flags.BackoffQPS, flags.BackoffBucketSize)
 }
 
 // Validate implements programs.Options.
 func (o *Options) Validate() error {
-	errs := []error{o.Backoff.Validate(), o.Estimators.Validate(), programs.ValidateSelection("plugins", "plugin", o.Scheduler.Plugins, knownPlugins()), o.ignored.Validate()}
+	errs := []error{o.Backoff.Validate(), o.Estimators.Validate(), programs.ValidateSelection("plugins", "plugin", o.Scheduler.Plugins, knownPlugins())}
 	if o.Scheduler.Name == "" {
 		errs = append(errs, errors.New("--scheduler-name must not be empty: omit the flag for default-scheduler"))
 	}
@@ -142,7 +141,7 @@ func (o *Options) Validate() error {
 
 // ineffectiveFlags returns the flags that the user set and that have no effect.
 func (o *Options) ineffectiveFlags() []string {
-	given := o.ignored.Given(o.gates)
+	given := flags.GivenWithoutEffect(o.flags)
 	if o.gates.Enabled(gates.PriorityBasedScheduling) {
 		given = append(given, flags.GivenFlags(o.flags, "rate-limiter-base-delay", "rate-limiter-max-delay")...)
 	}

@@ -40,8 +40,8 @@ func newMetrics() (*metrics, error) {
 	return m, nil
 }
 
-// Metrics returns the metrics of the program, without those of its libraries.
-func Metrics() ([]prometheus.Collector, error) {
+// newCollectors returns the metrics of the program, without those of its libraries.
+func newCollectors() ([]prometheus.Collector, error) {
 	m, err := newMetrics()
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 func New(set *gates.Set) programs.Component {
 	return programs.Component{
 		Name: programs.Webhook, Help: "validates, defaults and converts the objects of Karmada for its API server",
-		Options: &Rules{gates: set}, Server: &programs.Server{New: newConversionServer},
+		Options: &Rules{gates: set}, Server: &programs.Server{New: newConversionServer}, Metrics: programs.CollectedMetrics(newCollectors),
 		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return NewOptions(set) },
 	}
 }

@@ -32,7 +32,7 @@ type kind struct {
 	// managed fields of such an object are not needed, and are a third of its size.
 	withoutManagedFields bool
 	// notImplemented is true for kinds that are validated and stored, but that no component
-	// implements.
+	// implements. A test compares it with the tables of controllers.
 	notImplemented bool
 	// versions are constructors of empty objects by version.
 	versions map[string]func() runtime.Object
@@ -61,7 +61,7 @@ const (
 
 // kinds returns the table of kinds, in the order of the webhook configurations.
 func kinds() []kind {
-	return slices.Concat(policyKinds(), workKinds(), configKinds(), autoscalingKinds(), networkingKinds(), unimplementedKinds())
+	return slices.Concat(policyKinds(), workKinds(), configKinds(), autoscalingKinds(), networkingKinds(), kindsWithoutRules())
 }
 
 func policyKinds() []kind {
@@ -179,8 +179,19 @@ func networkingKinds() []kind {
 	}
 }
 
-// unimplementedKinds returns kinds without rules. Upstream registers no webhook for these kinds.
-func unimplementedKinds() []kind {
+// UnimplementedKinds returns the names of the kinds that are stored, but that no component implements.
+func UnimplementedKinds() []string {
+	var names []string
+	for _, kind := range kinds() {
+		if kind.notImplemented {
+			names = append(names, kind.name)
+		}
+	}
+	return names
+}
+
+// kindsWithoutRules returns kinds without rules. Upstream registers no webhook for these kinds.
+func kindsWithoutRules() []kind {
 	warning := func(name string) *webhookEntry {
 		e := newWebhookEntry(name, create)
 		e.warnsOnly = true

@@ -78,7 +78,7 @@ type Options struct {
 // machine set loopback addresses.
 func LocalMembersConfig() []string {
 	var config []string
-	for _, component := range []string{programs.AggregatedAPIServer, programs.Search} {
+	for _, component := range components.NamesWithFlag(agent.AllowedCIDRsFlag) {
 		config = append(config, component+"."+agent.AllowedCIDRsFlag+"=127.0.0.0/8,::1/128")
 	}
 	return config
