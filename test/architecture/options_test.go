@@ -22,8 +22,9 @@ var unusedOptions = map[string]string{
 // they configure.
 //
 // A field of options must be read outside of the functions that declare flags, set defaults or
-// validate, and it must be set at least once. A feature gate must be read. The flags and gates
-// that are accepted without effect are in the tables of internal/programs/compatibility.go.
+// validate, and it must be set at least once. A feature gate must be read. Flags
+// without effect are in programs.IgnoredFlags, and gates without effect are in the rows of controllers
+// without Add.
 func TestOptionsReachTheirReader(t *testing.T) {
 	loaded, err := loadTypes()
 	if err != nil {
@@ -126,16 +127,6 @@ func TestFindUnusedOptions(t *testing.T) {
 			const Failover featuregate.Feature = "Failover"
 			type controller struct { Gate featuregate.Feature; Add func() }
 			var table = []controller{{Gate: Failover, Add: func() {}}}`},
-		"a gate of a controller that is not implemented": {
-			code: `
-			const Failover featuregate.Feature = "Failover"
-			type controller struct { Gate featuregate.Feature; Add func() }
-			var table = []controller{{Gate: Failover}}`,
-			want: []string{"example.Failover: nothing reads it"},
-		},
-		"a gate in the table of ignored gates": {code: `
-			const Failover featuregate.Feature = "Failover"
-			var ignoredGates = []featuregate.Feature{Failover}`},
 		"a flag without a variable": {
 			code: `func AddFlags(set *pflag.FlagSet) { set.Bool("quick", false, "") }`,
 			want: []string{"example.AddFlags: a flag has no variable"},

@@ -227,8 +227,8 @@ func (o *optionWalker) visitLiteral(literal *ast.CompositeLit) {
 	}
 }
 
-// visitGate records a gate as read if it is an argument of Enabled, the gate of a controller that
-// is implemented, or in the table of ignored gates.
+// visitGate records a gate as read if it is an argument of Enabled, or in the row of a controller. If
+// the controller is not implemented, the program logs that the gate has no effect.
 func (o *optionWalker) visitGate(identifier *ast.Ident) {
 	gate, ok := o.info.Uses[identifier].(*types.Const)
 	if !ok {
@@ -241,27 +241,11 @@ func (o *optionWalker) visitGate(identifier *ast.Ident) {
 				o.read[gate] = true
 			}
 		case *ast.KeyValueExpr:
-			if key, ok := parent.Key.(*ast.Ident); ok && key.Name == "Gate" && i > 0 && hasKey(o.parents[i-1], "Add") {
-				o.read[gate] = true
-			}
-		case *ast.ValueSpec:
-			if parent.Names[0].Name == "ignoredGates" {
+			if key, ok := parent.Key.(*ast.Ident); ok && key.Name == "Gate" {
 				o.read[gate] = true
 			}
 		}
 	}
-}
-
-func hasKey(node ast.Node, name string) bool {
-	literal, ok := node.(*ast.CompositeLit)
-	return ok && slices.ContainsFunc(literal.Elts, func(element ast.Expr) bool {
-		pair, ok := element.(*ast.KeyValueExpr)
-		if !ok {
-			return false
-		}
-		key, ok := pair.Key.(*ast.Ident)
-		return ok && key.Name == name
-	})
 }
 
 // visitStatement finds flags that are declared without a variable, so that no code reads
