@@ -63,7 +63,20 @@ func (m *Member) readGroups() (*metav1.APIGroupList, map[schema.GroupVersion]*me
 // Resources reads the resources of one group version from the member. It uses no cache. The error
 // matches apierrors.IsNotFound if the member does not serve the group version.
 func (m *Member) Resources(ctx context.Context, version schema.GroupVersion) (*metav1.APIResourceList, error) {
-	return m.readVersion(ctx, version)
+	path := "/apis/" + version.String()
+	if version.Group == "" {
+		path = "/api/" + version.Version
+	}
+	list := &metav1.APIResourceList{GroupVersion: version.String()}
+	err := m.discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
+	if apierrors.IsNotFound(err) && version == (schema.GroupVersion{Version: "v1"}) {
+		// An aggregated API server may have no core group, so NotFound is no error here.
+		return list, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the kinds of %s: %w", version, err)
+	}
+	return list, nil
 }
 
 // contextDiscovery is a discovery client whose requests end when the context ends.
@@ -78,7 +91,7 @@ func (c contextDiscovery) ServerResourcesForGroupVersion(version string) (*metav
 	if err != nil {
 		return nil, err // it names the version
 	}
-	return c.member.readVersion(c.ctx, parsed)
+	return c.member.Resources(c.ctx, parsed)
 }
 
 // GroupsAndMaybeResources implements kinds.Discovery.
@@ -120,7 +133,7 @@ func (m *Member) readVersions(ctx context.Context, versions []schema.GroupVersio
 		places <- struct{}{}
 		workers.Go(func() {
 			defer func() { <-places }()
-			list, err := m.readVersion(ctx, version)
+			list, err := m.Resources(ctx, version)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -132,21 +145,4 @@ func (m *Member) readVersions(ctx context.Context, versions []schema.GroupVersio
 	}
 	workers.Wait()
 	return read, failed
-}
-
-func (m *Member) readVersion(ctx context.Context, version schema.GroupVersion) (*metav1.APIResourceList, error) {
-	path := "/apis/" + version.String()
-	if version.Group == "" {
-		path = "/api/" + version.Version
-	}
-	list := &metav1.APIResourceList{GroupVersion: version.String()}
-	err := m.discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
-	if apierrors.IsNotFound(err) && version == (schema.GroupVersion{Version: "v1"}) {
-		// An aggregated API server may have no core group, so NotFound is no error here.
-		return list, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing the kinds of %s: %w", version, err)
-	}
-	return list, nil
 }

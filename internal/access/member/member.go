@@ -196,6 +196,16 @@ func (m *Member) close() {
 // Config returns the client configuration of the member.
 func (m *Member) Config() *rest.Config { return rest.CopyConfig(m.config) }
 
+// DynamicClient returns a client for objects of any kind, which reads and watches without a cache. It verifies
+// no objects.
+func (m *Member) DynamicClient() (dynamic.Interface, error) {
+	objects, err := dynamic.NewForConfigAndClient(m.config, m.http)
+	if err != nil {
+		return nil, fmt.Errorf("making the dynamic client of member %q: %w", m.Name, err)
+	}
+	return objects, nil
+}
+
 // Client returns the client that reads and writes the objects of the member without a cache.
 func (m *Member) Client() client.Client { return *m.client.Load() }
 

@@ -115,10 +115,10 @@ func (s *sourceWatch) guessNamespaced() bool {
 
 // guessResource returns the resource of a built-in kind, the resource of another kind in any cluster, or the
 // usual plural of the kind.
-func (w *evaluator) guessResource(kind schema.GroupVersionKind) string {
+func (e *evaluator) guessResource(kind schema.GroupVersionKind) string {
 	found, _ := builtInResource(kind)
-	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
-		found = cmp.Or(found, registries.ResourceOf(w.clusters[name].cluster, kind))
+	for _, name := range slices.Sorted(maps.Keys(e.clusters)) {
+		found = cmp.Or(found, registries.ResourceOf(e.clusters[name].cluster, kind))
 	}
 	return cmp.Or(found, usualResource(kind))
 }

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/watches"
 )
 
@@ -37,8 +42,9 @@ func (s Source) describe() string {
 // memberSink compresses the objects of a member and stores them. Only the loop of the watch uses it.
 type memberSink struct {
 	*sourceWatch
-	connection *connection
-	source     *watches.Source
+	// member is the connection to which source belongs.
+	member *member.Member
+	source *watches.Source
 	// writer stores the objects. It belongs to source.
 	writer *Writer
 
@@ -51,20 +57,49 @@ type memberSink struct {
 	listedBytes, reserved int64
 }
 
+// errNotServed reports that a member does not serve a kind.
+var errNotServed = errors.New("the cluster does not serve the kind")
+
+// discoverSource returns the source of a kind as the member currently serves it. The error matches
+// errNotServed if the member does not serve the kind, or does not support list and watch of the kind.
+func discoverSource(ctx context.Context, from *member.Member, kind schema.GroupVersionKind) (Source, error) {
+	list, err := from.Resources(ctx, kind.GroupVersion())
+	if apierrors.IsNotFound(err) {
+		return Source{}, fmt.Errorf("cluster %q, %s in %s: %w", from.Name, kind.Kind, kind.GroupVersion(), errNotServed)
+	}
+	if err != nil {
+		return Source{}, fmt.Errorf("listing the kinds of %s in cluster %q: %w", kind.GroupVersion(), from.Name, err)
+	}
+	for _, resource := range list.APIResources {
+		if resource.Kind != kind.Kind || strings.Contains(resource.Name, "/") {
+			continue
+		}
+		if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "watch") {
+			return Source{}, fmt.Errorf("cluster %q offers no list and watch of %s in %s: %w", from.Name, kind.Kind, kind.GroupVersion(), errNotServed)
+		}
+		return Source{Cluster: from.Name, Kind: kind, Resource: resource.Name, Namespaced: resource.Namespaced}, nil
+	}
+	return Source{}, fmt.Errorf("cluster %q, %s in %s: %w", from.Name, kind.Kind, kind.GroupVersion(), errNotServed)
+}
+
 // open returns the source of the objects. It looks up the kind again if the objects must be listed again,
 // or if the connection changed, because it may lead to another cluster.
 func (m *memberSink) open(ctx context.Context) (*watches.Source, error) {
 	m.mu.Lock()
 	cluster, isOutdated := m.cluster, m.needsNewList || m.source == nil || m.sourceWatch.writer != m.writer
 	m.mu.Unlock()
-	connection, err := m.cache.watches.connections.get(ctx, cluster)
+	opened, err := m.cache.options.Members.GetForCluster(ctx, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to cluster %q: %w", cluster.Name, err)
+	}
+	if opened == m.member && !isOutdated {
+		return m.source, nil
+	}
+	objects, err := opened.DynamicClient()
 	if err != nil {
 		return nil, err
 	}
-	if connection == m.connection && !isOutdated {
-		return m.source, nil
-	}
-	source, err := connection.discover(ctx, cluster.Name, m.kind)
+	source, err := discoverSource(ctx, opened, m.kind)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +110,9 @@ func (m *memberSink) open(ctx context.Context) (*watches.Source, error) {
 	m.mu.Lock()
 	m.needsNewList = false
 	m.mu.Unlock()
-	m.connection, m.writer = connection, writer
-	resource := connection.objects.Resource(source.GroupVersionResource())
-	m.source = watches.NewSource(resource, source.describe(), "", "", connection.member.Bounds())
+	m.member, m.writer = opened, writer
+	resource := objects.Resource(source.GroupVersionResource())
+	m.source = watches.NewSource(resource, source.describe(), "", "", opened.Bounds())
 	m.source.PageSize = m.cache.options.PageSize
 	m.source.ListPage = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		if err := m.acquirePage(ctx); err != nil {
@@ -99,7 +134,7 @@ func (m *memberSink) acquirePage(ctx context.Context) error {
 	if m.releasePage != nil {
 		m.releasePage()
 	}
-	slots := m.cache.watches.pageSlots
+	slots := m.cache.evaluator.pageSlots
 	select {
 	case slots <- struct{}{}:
 	case <-ctx.Done():

@@ -29,9 +29,9 @@ type Cache struct {
 	evaluated chan struct{}
 	evaluate  sync.Once
 	// states is notified after the state of a source or the selection of a cluster changed.
-	states  signal
-	watches *evaluator
-	budget  *budget
+	states    signal
+	evaluator *evaluator
+	budget    *budget
 
 	mu         sync.RWMutex
 	kinds      map[schema.GroupVersionKind]*Kind
@@ -51,7 +51,7 @@ func New(options Options) (*Cache, error) {
 		options: options, coders: shared, budget: newBudget(options), evaluated: make(chan struct{}), changed: make(chan struct{}),
 		kinds: map[schema.GroupVersionKind]*Kind{}, byResource: map[schema.GroupVersionResource]*Kind{},
 	}
-	c.watches = newEvaluator(c)
+	c.evaluator = newEvaluator(c)
 	return c, nil
 }
 

@@ -37,11 +37,11 @@ type SourceReport struct {
 
 // Report returns what the registries select, sorted by cluster, group, version and kind.
 func (c *Cache) Report() []SourceReport {
-	w := c.watches
-	w.mu.RLock()
-	defer w.mu.RUnlock()
+	e := c.evaluator
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	var all []SourceReport
-	for _, cluster := range w.clusters {
+	for _, cluster := range e.clusters {
 		for _, source := range cluster.sources {
 			all = append(all, source.reportState())
 		}
@@ -82,10 +82,10 @@ func (s *sourceWatch) reportState() SourceReport {
 
 // RegistryNames returns the names of all registries that are evaluated.
 func (c *Cache) RegistryNames() []string {
-	c.watches.mu.RLock()
-	defer c.watches.mu.RUnlock()
-	names := make([]string, 0, len(c.watches.registries))
-	for name := range c.watches.registries {
+	c.evaluator.mu.RLock()
+	defer c.evaluator.mu.RUnlock()
+	names := make([]string, 0, len(c.evaluator.registries))
+	for name := range c.evaluator.registries {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -95,9 +95,9 @@ func (c *Cache) RegistryNames() []string {
 // OpenSearch returns the OpenSearch back end of a cluster, or nil if the registries of the cluster ask
 // for none. StatesChanged announces changes. The caller must not modify the result.
 func (c *Cache) OpenSearch(cluster string) *searchv1alpha1.OpenSearchConfig {
-	c.watches.mu.RLock()
-	defer c.watches.mu.RUnlock()
-	if known := c.watches.clusters[cluster]; known != nil {
+	c.evaluator.mu.RLock()
+	defer c.evaluator.mu.RUnlock()
+	if known := c.evaluator.clusters[cluster]; known != nil {
 		return known.selection.OpenSearch
 	}
 	return nil

@@ -11,13 +11,13 @@ import (
 // how it serves the kind: nothing is known about its objects. It is false if the member says that it
 // does not serve the kind. Before Evaluated, false means nothing.
 func (c *Cache) Selects(cluster string, kind schema.GroupVersionKind) bool {
-	c.watches.mu.RLock()
-	known := c.watches.clusters[cluster]
+	c.evaluator.mu.RLock()
+	known := c.evaluator.clusters[cluster]
 	var source *sourceWatch
 	if known != nil {
 		source = known.sources[kind]
 	}
-	c.watches.mu.RUnlock()
+	c.evaluator.mu.RUnlock()
 	return source != nil && !source.isNotServed()
 }
 
