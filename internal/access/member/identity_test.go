@@ -215,6 +215,28 @@ func TestIdentityMismatchBlocksRequests(t *testing.T) {
 	}
 }
 
+func TestParallelRequestsShareIdentityChecks(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			right, vip := newIdentityServer(t, "right", http2), newVirtualIP(t)
+			vip.moveTo(addressOf(right))
+			target := openBehind(t, vip, "right")
+			var running sync.WaitGroup
+			for range 20 {
+				running.Go(func() {
+					if err := createConfigMap(t, target); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			running.Wait()
+			if asked, writes := right.requests(); asked == 0 || http2 && asked > 2 || len(writes) != 20 {
+				t.Errorf("%d identity reads and %d writes, want 20 writes after an identity read", asked, len(writes))
+			}
+		})
+	}
+}
+
 // TestServerThatClosesConnections checks that a member is usable behind a proxy that closes each
 // connection after one response, and that another cluster behind this proxy gets no request.
 func TestServerThatClosesConnections(t *testing.T) {
@@ -256,19 +278,6 @@ func TestUnknownIdentityBlocksRequests(t *testing.T) {
 		t.Errorf("the unidentified cluster got %v", writes)
 	}
 	if health := target.Probe(t.Context()); health.Healthy || health.Identity.UnknownCause == "" {
-		t.Errorf("the probe returns %+v", health)
-	}
-}
-
-func TestUnprovableConnectionsAreUnhealthy(t *testing.T) {
-	server := newIdentityServer(t, "right", true)
-	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
-	w.members.options.WrapTransport = func(http.RoundTripper) http.RoundTripper { return server.Client().Transport }
-	w.cluster.Spec.ID, w.cluster.Spec.APIEndpoint = "right", server.URL
-	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
-		t.Fatal(err)
-	}
-	if health := w.mustGet(t).Probe(t.Context()); health.Healthy || !strings.Contains(health.Identity.UnknownCause, "a connection that Karmada did not open") {
 		t.Errorf("the probe returns %+v", health)
 	}
 }

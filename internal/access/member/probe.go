@@ -92,7 +92,7 @@ func (m *Member) healthWithIdentity(ctx context.Context) Health {
 
 func requestStatus(ctx context.Context, client rest.Interface, path string) (status int, err error) {
 	// The request is not retried, because a server that asks to retry later is not healthy now.
-	result := client.Get().AbsPath(path).MaxRetries(0).Do(withoutIdentityProof(ctx))
+	result := client.Get().AbsPath(path).MaxRetries(0).Do(withDialPurpose(ctx, withoutProof))
 	result.StatusCode(&status)
 	return status, result.Error()
 }
