@@ -22,6 +22,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/lru"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -59,7 +60,10 @@ type Options struct {
 type Caller struct {
 	options    Options
 	transports *transports
-	endpoints  *recent[string, *endpoint]
+
+	// mu guards endpoints, the state of each webhook by its ID.
+	mu        sync.Mutex
+	endpoints *lru.Cache
 }
 
 // New returns a Caller.
@@ -70,7 +74,7 @@ func New(o Options) *Caller {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: maxDial}).DialContext
 	}
-	return &Caller{options: o, transports: newTransports(o.Dial), endpoints: newRecent[string, *endpoint](maxEndpoints, nil)}
+	return &Caller{options: o, transports: newTransports(o.Dial), endpoints: lru.New(maxEndpoints)}
 }
 
 // CloseIdleConnections closes the connections that no call uses. The Caller stays usable.
@@ -121,12 +125,20 @@ func callOutcome(ctx context.Context, err error) interpreter.CallOutcome {
 	}
 }
 
-// endpoint returns the state of the calls of a webhook. The state begins anew if the webhook has
-// another address, CA bundle or timeout than before.
+// endpoint returns the state of a webhook's calls. The state is reset if the address, the CA bundle or the
+// timeout of the webhook has changed.
 func (c *Caller) endpoint(hook *webhook.Hook) *endpoint {
-	return c.endpoints.get(hook.ID,
-		func(kept *endpoint) bool { return kept.hook.CallsLike(hook) },
-		func() *endpoint { return newEndpoint(c, hook) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found, ok := c.endpoints.Get(hook.ID); ok && found.(*endpoint).hook.CallsLike(hook) {
+		return found.(*endpoint)
+	}
+	added := &endpoint{
+		caller: c, hook: hook, slots: make(chan struct{}, maxCalls), slow: make(chan struct{}, maxSlowCalls),
+		location: &location{config: hook.Client, services: c.options.Services, now: c.options.Now},
+	}
+	c.endpoints.Add(hook.ID, added)
+	return added
 }
 
 // endpoint is one webhook with the state of its calls.
@@ -137,13 +149,6 @@ type endpoint struct {
 	// slots has an item for each call that runs, and slow for each slow call.
 	slots, slow chan struct{}
 	location    *location
-}
-
-func newEndpoint(c *Caller, hook *webhook.Hook) *endpoint {
-	return &endpoint{
-		caller: c, hook: hook, slots: make(chan struct{}, maxCalls), slow: make(chan struct{}, maxSlowCalls),
-		location: &location{config: hook.Client, services: c.options.Services, now: c.options.Now},
-	}
 }
 
 // begin waits until a call may run.

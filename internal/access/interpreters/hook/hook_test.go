@@ -239,19 +239,3 @@ func TestProxiesAreNotUsedForServices(t *testing.T) {
 		t.Error("a Service is called through a proxy, or a URL is not")
 	}
 }
-
-func TestRecentValuesAreLimited(t *testing.T) {
-	var dropped []string
-	kept := newRecent[string](2, func(value string) { dropped = append(dropped, value) })
-	get := func(key string, isCurrent bool) string {
-		return kept.get(key, func(string) bool { return isCurrent }, func() string { return key })
-	}
-	get("a", true)
-	get("b", true)
-	get("a", true)
-	get("c", true)
-	get("a", false)
-	if diff := cmp.Diff([]string{"b", "a"}, dropped); diff != "" || len(kept.entries) != 2 {
-		t.Errorf("%d kept, dropped (-want +got):\n%s", len(kept.entries), diff)
-	}
-}

@@ -9,7 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
+
+	"k8s.io/utils/lru"
 )
 
 const (
@@ -37,14 +40,23 @@ type transportKey struct {
 // connections.
 type transports struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	kept *recent[transportKey, *http.Transport]
+
+	mu   sync.Mutex
+	kept *lru.Cache
 }
 
 func newTransports(dial func(ctx context.Context, network, address string) (net.Conn, error)) *transports {
-	return &transports{dial: dial, kept: newRecent[transportKey](maxTransports, (*http.Transport).CloseIdleConnections)}
+	return &transports{dial: dial, kept: lru.NewWithEvictionFunc(maxTransports, func(_ lru.Key, dropped any) {
+		dropped.(*http.Transport).CloseIdleConnections()
+	})}
 }
 
-func (t *transports) closeIdle() { t.kept.each((*http.Transport).CloseIdleConnections) }
+// closeIdle drops all transports, and closes the connections that no call uses.
+func (t *transports) closeIdle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept.Clear()
+}
 
 // get returns the transport for a CA bundle and a server name. An empty bundle means the authorities
 // of this system, and an empty name the host of the URL.
@@ -56,9 +68,15 @@ func (t *transports) get(bundle []byte, serverName string) (*http.Transport, err
 			return nil, errors.New("clientConfig.caBundle holds no certificate: set it to the PEM of the authority that signed the certificate of the webhook")
 		}
 	}
-	return t.kept.get(transportKey{sha256.Sum256(bundle), serverName},
-		func(*http.Transport) bool { return true },
-		func() *http.Transport { return t.create(authorities, serverName) }), nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := transportKey{sha256.Sum256(bundle), serverName}
+	if found, ok := t.kept.Get(key); ok {
+		return found.(*http.Transport), nil
+	}
+	created := t.create(authorities, serverName)
+	t.kept.Add(key, created)
+	return created, nil
 }
 
 // create returns a transport for HTTP/1.1 only: if a call fails, its connection is closed, and no
