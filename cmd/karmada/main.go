@@ -56,10 +56,10 @@ func removeGlobalFlags() {
 }
 
 func run(root *cobra.Command, args []string) error {
-	// CheckCommand must know these commands, but cobra would add them only in Execute.
+	// ValidateCommand must know these commands, but cobra would add them only in Execute.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
-	if err := console.CheckCommand(root, args); err != nil {
+	if err := console.ValidateCommand(root, args); err != nil {
 		return err
 	}
 	root.SetArgs(args)

@@ -1,7 +1,7 @@
 // Package cli contains the root command of karmadactl and the table of its commands.
 //
-// Data is written to standard output, everything else to standard error. The exit code is 0 for
-// success, 1 for a failure and 2 for wrong usage. A command can have further codes for its result.
+// Commands write data to standard output and messages to standard error. The exit code is 0 for success, 1 for a failure
+// and 2 for wrong usage. A command can have further codes for its result.
 package cli
 
 import (
@@ -38,7 +38,7 @@ const (
 	Plugin     = "kubectl karmada"
 )
 
-// commandRow is a command with the group in which the help lists the command.
+// commandRow is a row in the table of commands. group is the group in which the help lists the command.
 type commandRow struct {
 	group string
 	new   func(*command.Program) *cobra.Command
@@ -99,8 +99,8 @@ var commands = []commandRow{
 	{"other", installation.NewSteps},
 }
 
-// Run runs the program with the arguments of the process and returns its exit code. name is the
-// name of the program.
+// Run runs the program with the arguments of the process, and returns its exit code. name is the name of the program as
+// users type it.
 func Run(name string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -117,7 +117,7 @@ func Run(name string) int {
 	// Clients without a handler of their own would log the warnings of API servers.
 	rest.SetDefaultWarningHandler(program)
 	root := New(program)
-	executed, err := root, console.CheckCommand(root, os.Args[1:])
+	executed, err := root, console.ValidateCommand(root, os.Args[1:])
 	if err == nil {
 		executed, err = root.ExecuteContextC(ctx)
 	}
@@ -131,8 +131,8 @@ func Run(name string) int {
 	return command.ExitCode(err)
 }
 
-// errorMessage returns the text of an error for the user. It replaces "context canceled"
-// with "interrupted" after an interrupt.
+// errorMessage returns the error's text for the user. After an interrupt, it replaces "context canceled" with
+// "interrupted".
 func errorMessage(ctx context.Context, err error) string {
 	text := strings.TrimSpace(err.Error())
 	if ctx.Err() != nil {
@@ -158,7 +158,7 @@ func New(program *command.Program) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			silenceLibraries(cmd)
 			program.IsCompletion = cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd
-			return program.CheckGlobalFlags()
+			return program.ValidateGlobalFlags()
 		},
 	}
 	root.SetOut(program.Out)

@@ -10,8 +10,7 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// shells maps the name of a shell to the function that prints the completion script for this
-// shell.
+// shells contains for each shell the function that prints its completion script.
 var shells = map[string]func(root *cobra.Command, program *command.Program) error{
 	"bash": func(root *cobra.Command, program *command.Program) error {
 		return root.GenBashCompletionV2(program.Out, true)

@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// addGlobalFlags adds the flags of all commands, which select the kubeconfig and configure the
-// log. The names of the log flags are written with dashes.
+// addGlobalFlags adds the flags of all commands, which select the kubeconfig and configure the log. The names of log flags
+// have dashes instead of klog's underscores.
 func addGlobalFlags(root *cobra.Command, program *command.Program) {
 	program.AddGlobalFlags(root)
 	log := flag.NewFlagSet("log", flag.ContinueOnError)
@@ -28,8 +28,8 @@ func addGlobalFlags(root *cobra.Command, program *command.Program) {
 	})
 }
 
-// silenceLibraries discards the logs of libraries, unless the user sets one of the log flags: the commands
-// print all relevant information themselves.
+// silenceLibraries discards the logs of libraries unless the user sets a log flag, because commands print everything that
+// users need themselves.
 func silenceLibraries(cmd *cobra.Command) {
 	log, isLogging := flag.NewFlagSet("log", flag.ContinueOnError), false
 	klog.InitFlags(log)

@@ -31,9 +31,9 @@ func newHelp(program *command.Program) *cobra.Command {
 	}
 }
 
-// helpText returns the help of a command. The examples are first, because they answer most
-// questions. Only the help of the command options contains the global flags. inOrder contains the
-// subcommands of the root in the order of the help, because cobra would sort them by name.
+// helpText returns the help of a command. Examples come first, because most users look for one. Global flags are only in
+// the help of the command options. inOrder contains the subcommands of the root in the order of the table, because cobra
+// would sort them by name.
 func helpText(cmd *cobra.Command, program string, inOrder []*cobra.Command) string {
 	var text strings.Builder
 	section := func(title, body string) {
@@ -72,7 +72,7 @@ func usageLine(cmd *cobra.Command) string {
 	return cmd.UseLine()
 }
 
-// formatCommands returns one line for each command of a group.
+// formatCommands returns one line for each available command in the group.
 func formatCommands(commands []*cobra.Command, group string) string {
 	var lines []string
 	width := 14

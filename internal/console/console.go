@@ -1,8 +1,5 @@
-// Package console contains the shared parts of the command lines of karmada and karmadactl: color, output
-// formats, and the error for an unknown command.
-//
-// Data is written to standard output, everything else to standard error. Color and redrawn
-// lines are used on a terminal only.
+// Package console contains what the command lines of karmada and karmadactl share: colors, output formats, and the error for an
+// unknown command. Only a terminal gets colors and redrawn lines.
 package console
 
 import (
@@ -16,14 +13,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Style is the style of the text on one output. The zero value is plain text.
+// Style formats text for one output. The zero value formats plain text.
 type Style struct {
 	terminal bool
 	color    bool
 }
 
-// NewStyle returns the style of an output. A terminal has colors unless NO_COLOR is set to a
-// non-empty value. A terminal of type dumb is treated like a file.
+// NewStyle returns the style for an output. A terminal gets colors unless $NO_COLOR is set. A terminal of type dumb is treated
+// like a file.
 func NewStyle(out io.Writer) Style {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
@@ -57,11 +54,11 @@ func (s Style) colorize(color, text string) string {
 // stepNameWidth is the length of the longest name of a step.
 const stepNameWidth = 48
 
-// exactLimit is the duration from which tenths of a second are no longer printed.
+// exactLimit is the duration above which tenths of a second are not printed.
 const exactLimit = 100 * time.Second
 
-// StepLine returns the line about a completed step: its result, its name and its duration. The
-// durations of all lines are one column, aligned at the right.
+// StepLine returns the line for a completed step: a sign for success or failure, the name, and the duration. The durations of all
+// lines are right-aligned.
 func (s Style) StepLine(name string, took time.Duration, hasFailed bool) string {
 	sign := s.Good("✔")
 	if hasFailed {
@@ -70,8 +67,7 @@ func (s Style) StepLine(name string, took time.Duration, hasFailed bool) string 
 	return fmt.Sprintf("%s %-*s %8s", sign, stepNameWidth, name, formatStepDuration(took))
 }
 
-// formatStepDuration formats short durations as seconds, such as 4.4s, and long ones with minutes,
-// such as 2m5s.
+// formatStepDuration formats durations below exactLimit as 4.4s, and longer ones as 2m5s.
 func formatStepDuration(took time.Duration) string {
 	if took.Round(time.Second/10) < exactLimit {
 		return fmt.Sprintf("%.1fs", took.Seconds())
@@ -79,7 +75,7 @@ func formatStepDuration(took time.Duration) string {
 	return took.Round(time.Second).String()
 }
 
-// ShellWord returns a word for a command in a message, in quotes if a shell would change it.
+// ShellWord returns the word as a user must type it in a shell: in quotes if it contains special characters.
 func ShellWord(word string) string {
 	if !strings.ContainsFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@,+=", r)

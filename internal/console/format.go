@@ -48,8 +48,8 @@ func (f *Format) Set(text string) error {
 
 // Output is one result in all formats.
 type Output struct {
-	// Header and Rows are the table. Narrow is the number of columns of the default table; the
-	// others are printed in wide format only. 0 means all columns.
+	// Header and Rows are the table. NarrowColumns is the number of columns in the default table; the wide table has all
+	// columns. 0 means that the default table has all columns too.
 	Header        []string
 	Rows          [][]string
 	NarrowColumns int
@@ -61,7 +61,7 @@ type Output struct {
 	ColumnGap int
 }
 
-// Print writes the result in one format.
+// Print writes the result in the format.
 func (f *Format) Print(out io.Writer, result Output) error {
 	switch *f {
 	case JSON:
@@ -101,7 +101,7 @@ func (o Output) printTable(out io.Writer, wide bool) error {
 	return table.Flush()
 }
 
-// OrNone returns the text of a cell in a table, or <none> if it is empty.
+// OrNone returns text, or <none> for an empty table cell.
 func OrNone(text string) string {
 	if text == "" {
 		return "<none>"

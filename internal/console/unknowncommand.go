@@ -10,11 +10,9 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// CheckCommand returns an error if the arguments name a command that does not exist. The
-// error suggests similar commands. It is also returned if the user requests the help of this
-// command, because cobra would show the help of the parent command instead. CheckCommand sets no
-// flags.
-func CheckCommand(root *cobra.Command, args []string) error {
+// ValidateCommand returns an error with similar commands if the arguments name a command that does not exist. This includes
+// requests for its help, for which cobra would show the help of the parent command. ValidateCommand sets no flags.
+func ValidateCommand(root *cobra.Command, args []string) error {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return nil
 	}
@@ -51,7 +49,7 @@ func helpHint(parent *cobra.Command) string {
 	return fmt.Sprintf("\nSee '%s --help' for the available commands.", parent.CommandPath())
 }
 
-// positionalArgs returns the arguments of a command without its flags and their values.
+// positionalArgs returns the arguments of cmd without flags and their values.
 func positionalArgs(cmd *cobra.Command, args []string) []string {
 	cmd.InitDefaultHelpFlag()
 	// Adds the flags of the parents.
@@ -81,17 +79,15 @@ func positionalArgs(cmd *cobra.Command, args []string) []string {
 	return words
 }
 
-// maxSuggestions is the maximum number of names that an error suggests.
+// maxSuggestions limits how many names an error suggests.
 const maxSuggestions = 3
 
-// minPrefix is the minimum length of a prefix that selects names.
+// minPrefix is the minimum length of a prefix that matches names.
 const minPrefix = 2
 
-// similarNames returns the names that the user may have meant by typed, at most maxSuggestions.
-// These are the names that begin with typed, and the names that differ from typed in few
-// characters: in at most a third of the characters of typed, but in one if typed is short. The
-// most similar names are first. Equally similar names are in alphabetical order. Two swapped
-// neighboring characters count as one difference.
+// similarNames returns at most maxSuggestions names that the user may have meant by typed, the most similar ones first: names
+// that start with typed, and names that differ from typed in at most a third of its characters, and at least one. Two swapped
+// neighbors count as one difference. Equally similar names are in alphabetical order.
 func similarNames(typed string, names []string) []string {
 	typed = strings.ToLower(typed)
 	limit := max(1, len(typed)/3)

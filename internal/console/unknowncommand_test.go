@@ -21,7 +21,7 @@ func newCommandTree() *cobra.Command {
 	return root
 }
 
-func TestCheckCommandRejectsUnknown(t *testing.T) {
+func TestValidateCommandRejectsUnknown(t *testing.T) {
 	tests := map[string]struct {
 		args string
 		want string // empty for no error
@@ -49,7 +49,7 @@ func TestCheckCommandRejectsUnknown(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := CheckCommand(newCommandTree(), strings.Fields(test.args))
+			err := ValidateCommand(newCommandTree(), strings.Fields(test.args))
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("got %v", err)

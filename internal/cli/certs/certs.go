@@ -1,8 +1,8 @@
 // Package certs contains the commands that check, renew and rotate the certificates of an installation.
 //
-// Decisions about certificates are in internal/install/certificates. The commands read the stored
-// certificates, call one of its functions and store the result. Each command can be repeated: the
-// second run completes a first run that was interrupted, and otherwise changes nothing.
+// Package internal/install/certificates decides which certificates are issued. The commands read the stored certificates, call
+// that package and store the result. Each command can be repeated: the second run completes a first run that was interrupted,
+// and otherwise changes nothing.
 package certs
 
 import (
@@ -24,10 +24,9 @@ const storeTimeout = 10 * time.Minute
 type Installation interface {
 	// Certificates returns the stored certificates, and what the installation needs.
 	Certificates(ctx context.Context) (certificates.Set, certificates.Spec, error)
-	// WriteCertificates stores the certificates with everything that contains copies of them, and makes
-	// the components use them. It writes only what differs, also after an earlier write that was
-	// interrupted. It returns an error, and writes nothing, if the stored certificates are no longer the
-	// previous ones.
+	// WriteCertificates stores next in place of previous, updates all copies, and makes the components use the new certificates.
+	// It writes only what differs, so it completes an earlier write that was interrupted. If the stored certificates differ from
+	// previous, it writes nothing and returns an error.
 	WriteCertificates(ctx context.Context, previous, next certificates.Set) error
 	// Close ends the connections to the installation.
 	Close()
@@ -67,7 +66,7 @@ type session struct {
 	open    Open
 	now     func() time.Time
 	host    command.Host
-	// rotated is the authority of a step of a rotation, and empty in other commands.
+	// rotated is the name of the authority that a rotation step replaces. It is empty in other commands.
 	rotated string
 }
 
@@ -90,11 +89,11 @@ func (s *session) read(ctx context.Context) (Installation, certificates.Set, cer
 	return installation, set, spec, nil
 }
 
-// issue computes new certificates from the stored ones.
+// issue returns the new certificates for the stored set, with the changes.
 type issue func(set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error)
 
-// change reads the certificates, changes them and stores the result. It prints the changes. With
-// isDryRun, it stores nothing.
+// change reads the certificates, stores what compute returns for them, and prints the changes. With isDryRun, it stores
+// nothing.
 func (s *session) change(ctx context.Context, isDryRun bool, compute issue) ([]certificates.Change, error) {
 	installation, set, spec, err := s.read(ctx)
 	if err != nil {
@@ -119,7 +118,7 @@ func (s *session) change(ctx context.Context, isDryRun bool, compute issue) ([]c
 	return changes, nil
 }
 
-// print prints the changes. The reason of a change of the rotated authority is the step itself.
+// print prints the changes, with a reason except for the rotated authority, which the rotation step changes.
 func (s *session) print(changes []certificates.Change, done string) {
 	for _, change := range changes {
 		if change.Name == s.rotated {
@@ -130,7 +129,7 @@ func (s *session) print(changes []certificates.Change, done string) {
 	}
 }
 
-// addDryRun adds the flag with which a command stores nothing.
+// addDryRun adds the flag --dry-run.
 func addDryRun(cmd *cobra.Command, isDryRun *bool) {
 	cmd.Flags().BoolVar(isDryRun, "dry-run", false, "print the changes and store nothing")
 }

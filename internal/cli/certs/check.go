@@ -61,8 +61,8 @@ renewal issues the certificate again, and an authority should be rotated.`,
 	return cmd
 }
 
-// inspect describes the certificates of a directory, or of the installation if dir is empty.
-// renewalErr is the error that the next renewal would give.
+// inspect returns the state of the certificates in dir, or of the installation if dir is empty. renewalErr is the error that the
+// next renewal would return.
 func (s *session) inspect(ctx context.Context, dir string) (list []certificates.Certificate, renewalErr, err error) {
 	if dir != "" {
 		set, err := readDir(dir)
@@ -80,8 +80,7 @@ func (s *session) inspect(ctx context.Context, dir string) (list []certificates.
 	return addNeeded(list, needed, s.now()), nil, nil
 }
 
-// addNeeded adds what the installation lacks to the list: certificates that are missing, and reasons
-// for a renewal other than its time.
+// addNeeded adds missing certificates to the list, and the reasons why valid certificates must be renewed.
 func addNeeded(list []certificates.Certificate, needed []certificates.Change, now time.Time) []certificates.Certificate {
 	for _, change := range needed {
 		at := slices.IndexFunc(list, func(c certificates.Certificate) bool { return c.Name == change.Name })
@@ -99,11 +98,11 @@ func addNeeded(list []certificates.Certificate, needed []certificates.Change, no
 type checkedCertificate struct {
 	certificates.Certificate
 	State string `json:"state"`
-	// isWarned is true if the exit code shows the state.
+	// isWarned is true if the state makes the exit code 1.
 	isWarned bool
 }
 
-// report contains the certificates of one check.
+// report is the result of one check.
 type report []checkedCertificate
 
 func newReport(list []certificates.Certificate, now time.Time, warnWithin time.Duration) report {

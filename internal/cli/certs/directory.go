@@ -11,8 +11,7 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// maxFileSize is the maximum size of a file of a certificate in bytes. It is the maximum size of a
-// Secret.
+// maxFileSize is the maximum size of a certificate or key file in bytes, which is also the maximum size of a Secret.
 const maxFileSize = 1 << 20
 
 // readDir reads the certificates and keys in a directory.
@@ -45,7 +44,7 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file: move it to another directory", path)
+		return nil, fmt.Errorf("%s is not a regular file: move it to another directory", path)
 	case info.Size() > maxFileSize:
 		return nil, fmt.Errorf("%s has %d bytes, more than %d: move it to another directory", path, info.Size(), maxFileSize)
 	}

@@ -46,7 +46,7 @@ An authority is not renewed: see "rotate-ca".`,
 	return cmd
 }
 
-// validateLeafNames returns a usage error if an argument is no certificate that can be renewed.
+// validateLeafNames returns a usage error if an argument does not name a certificate that can be renewed.
 func validateLeafNames(_ *cobra.Command, args []string) error {
 	for _, name := range args {
 		if slices.Contains(certificates.LeafNames(), name) {
@@ -60,7 +60,7 @@ func validateLeafNames(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// unknownNameError returns the usage error for a name that does not exist.
+// unknownNameError returns a usage error for a name that is not among the known names.
 func unknownNameError(kind, name string, known []string) error {
 	if nearest := spelling.Nearest(name, known); nearest != "" {
 		return command.NewUsageError("there is no %s %q: did you mean %s?", kind, name, nearest)

@@ -26,8 +26,8 @@ func newRotate(start func() *session) *cobra.Command {
 2. switch: the new authority signs all certificates, and the old one is still trusted.
 3. finish: the old authority is no longer trusted.
 
-Before each next step, give the trusted certificates of the authority "ca" to everyone
-who has a copy of them: agents, users with a kubeconfig, and estimators.`,
+Before switch and finish, distribute the trusted certificates of the authority "ca" to all
+that have a copy of them: agents, users with a kubeconfig, and estimators.`,
 		Example: program.Examples(`
 			# Replace the authority of the control plane
 			{{program}} certs rotate-ca begin
@@ -45,12 +45,11 @@ who has a copy of them: agents, users with a kubeconfig, and estimators.`,
 // rotationStep is one step of a rotation.
 type rotationStep struct {
 	use, short, long, example string
-	// question is asked before the step replaces the authority "ca". It is empty if there is nothing to
-	// confirm.
+	// question must be confirmed before the step for the authority "ca". It is empty if no confirmation is needed.
 	question string
 	issue    func(r *rotation, set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error)
-	// next is the name of the next step. Only the authority "ca" has copies outside of the
-	// installation, so that only its users must act before the next step, as beforeNext says.
+	// next is the name of the next step. beforeNext is what users must do before it; this applies only to the authority "ca",
+	// because only its certificates have copies outside of the installation.
 	next, beforeNext string
 }
 
@@ -58,8 +57,8 @@ func rotationSteps() []rotationStep {
 	return []rotationStep{
 		{
 			use: "begin", short: "Trust a new certificate authority",
-			long: `Trust a new certificate authority, which is created or given by the user. The old
-authority still signs. The second run changes nothing.`,
+			long: `Trust a new certificate authority, which is created or which you provide. The old
+authority still signs. Running the command again changes nothing.`,
 			example: `
 			# Create the next authority of the control plane
 			{{program}} certs rotate-ca begin
@@ -143,7 +142,7 @@ func newRotationStep(s *session, step rotationStep) *cobra.Command {
 	return cmd
 }
 
-// run makes a step and prints what to do after it.
+// run performs the step and prints what to do after it.
 func (r *rotation) run(ctx context.Context, step rotationStep) (err error) {
 	if !slices.Contains(certificates.AuthorityNames(), r.rotated) {
 		return unknownNameError("authority", r.rotated, certificates.AuthorityNames())
@@ -172,7 +171,7 @@ func (r *rotation) run(ctx context.Context, step rotationStep) (err error) {
 	return nil
 }
 
-// describeNext says what to do after a step.
+// describeNext returns what to do after the step.
 func (r *rotation) describeNext(step rotationStep) string {
 	next := fmt.Sprintf("%s certs rotate-ca %s", r.program.Name, step.next)
 	switch {
@@ -184,7 +183,7 @@ func (r *rotation) describeNext(step rotationStep) string {
 	return "next: " + step.beforeNext + next
 }
 
-// readGiven reads the files of an authority of the user.
+// readGiven reads the authority that the user provides. It returns a zero value if there is none.
 func (r *rotation) readGiven() (pki.GivenAuthority, error) {
 	switch {
 	case r.certFile == "" && r.keyFile == "":

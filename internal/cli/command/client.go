@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewKindClient returns a client of the control plane for a single kind. It sends no discovery
-// requests.
+// NewKindClient returns a client of the control plane that knows only the given kind, so it needs no discovery.
 func NewKindClient(config *rest.Config, kind schema.GroupVersionKind, scope meta.RESTScope, addToScheme func(*runtime.Scheme) error) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := addToScheme(scheme); err != nil {

@@ -17,23 +17,21 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// ClientFlags are the flags that specify how a command connects to its targets.
+// ClientFlags are the flags that determine how a command connects to its targets.
 type ClientFlags struct {
 	Program *Program
 	// Kubeconfig replaces the kubeconfig of the program unless it is empty.
 	Kubeconfig string
 	// Context is the context of the control plane. Empty means the current context.
 	Context string
-	// Namespace is the namespace of objects for which the user named no namespace. Empty means the
-	// namespace of the context.
+	// Namespace is the default namespace of objects. Empty means the context's namespace.
 	Namespace string
 
-	// IsMemberContext is true if Context is the context of a member. Then the impersonation flags
-	// have no effect, because they name users of the control plane.
+	// IsMemberContext is true if Context is a member's context. The impersonation flags then have no effect, because
+	// they name users of the control plane.
 	IsMemberContext bool
 
-	// setTarget sets the target according to the flags before names of objects in the target are
-	// completed.
+	// setTarget sets the target from the flags. Shell completion calls it before it completes names of objects.
 	setTarget func()
 }
 
@@ -44,15 +42,14 @@ func (c *ClientFlags) AddFlags(cmd *cobra.Command) {
 
 // AddNamespaceFlag adds the flag --namespace.
 func (c *ClientFlags) AddNamespaceFlag(cmd *cobra.Command, factory cmdutil.Factory) {
-	cmd.PersistentFlags().StringVarP(&c.Namespace, "namespace", "n", "", "namespace; that of the context if empty")
+	cmd.PersistentFlags().StringVarP(&c.Namespace, "namespace", "n", "", "namespace; the namespace of the context if empty")
 	_ = cmd.RegisterFlagCompletionFunc("namespace", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return completion.CompGetResource(factory, "namespaces", prefix), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// NewFactory returns a factory of clients of the target. The factory reads the flags and the
-// target when it creates the first client. timeout is the time limit of each request, including
-// watches. 0 means no limit.
+// NewFactory returns a factory of clients for the target. The factory reads the flags and the target when it creates
+// the first client, so both can still change until then. timeout limits each request, also watches; 0 means no limit.
 func (c *ClientFlags) NewFactory(target *Target, timeout time.Duration) cmdutil.Factory {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(QueriesPerSecond).WithDiscoveryBurst(Burst)
 	flags.KubeConfig, flags.Context, flags.Namespace = &c.Program.Kubeconfig, &c.Context, &c.Namespace
@@ -79,9 +76,9 @@ func (c *ClientFlags) NewFactory(target *Target, timeout time.Duration) cmdutil.
 	return cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(flags))
 }
 
-// CheckKubeconfig returns an error if the kubeconfig or the context of the control plane
+// VerifyKubeconfig returns an error if the kubeconfig or the context of the control plane
 // does not exist. The error lists the existing contexts.
-func (c *ClientFlags) CheckKubeconfig() error {
+func (c *ClientFlags) VerifyKubeconfig() error {
 	_, err := c.Program.KarmadaKubeconfig(c.Context).Config()
 	return err
 }
@@ -95,8 +92,8 @@ func (c *ClientFlags) ClusterClient() (ClusterClient, error) {
 	return NewClusterClient(config)
 }
 
-// LoadRules returns the interpreter with the configuration of the control plane. If the caller may
-// not read the configuration, it prints a note, and returns the interpreter without it.
+// LoadRules returns the interpreter with the configuration of the control plane. If the caller has no permission to read
+// the configuration, it prints a note and returns the interpreter with the built-in rules only.
 func (c *ClientFlags) LoadRules(ctx context.Context, o interpreters.Options) (*interpreters.Interpreter, error) {
 	config, err := c.Program.KarmadaKubeconfig(c.Context).Config()
 	if err != nil {
@@ -124,7 +121,7 @@ func (c *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Targe
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckClustersExist(wanted, existing); err != nil {
+	if err := VerifyClustersExist(wanted, existing); err != nil {
 		return nil, err
 	}
 	var found []Target
@@ -136,8 +133,8 @@ func (c *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Targe
 	return found, nil
 }
 
-// getMembers reads the wanted members one by one, because the user may be allowed to get but not
-// to list Clusters.
+// getMembers reads the wanted members one by one, for a user who has the permission to get Clusters but not to list
+// them.
 func getMembers(ctx context.Context, clusters ClusterClient, wanted []string) ([]Target, error) {
 	sorted := slices.Sorted(slices.Values(wanted))
 	var found []Target
@@ -150,9 +147,9 @@ func getMembers(ctx context.Context, clusters ClusterClient, wanted []string) ([
 	return found, nil
 }
 
-// CheckReachable returns an error if the target does not respond. Without this check, discovery
-// would fail several times before it returns an error.
-func CheckReachable(ctx context.Context, factory cmdutil.Factory, target Target) error {
+// VerifyReachable returns an error if the target does not respond. Without it, discovery would fail several times
+// before it returns an error.
+func VerifyReachable(ctx context.Context, factory cmdutil.Factory, target Target) error {
 	api, err := factory.RESTClient()
 	if err != nil {
 		return err

@@ -38,19 +38,19 @@ func NewClusterClient(config *rest.Config) (ClusterClient, error) {
 	return ClusterClient{Karmada: karmada, host: config.Host}, nil
 }
 
-// ProxyURL returns the URL at which the cluster proxy of a control plane serves a member. host is
-// the address of the control plane. The proxy uses the credentials of the caller.
+// ProxyURL returns the URL of a member in the cluster proxy, which uses the caller's credentials. host is the address of the
+// control plane.
 func ProxyURL(host, cluster string) string {
 	return fmt.Sprintf("%s/apis/%s/clusters/%s/proxy", strings.TrimRight(host, "/"), clusterv1alpha1.GroupVersion, cluster)
 }
 
-// Get returns a Cluster. If it does not exist, the error lists the existing Clusters.
+// Get returns the named Cluster. If it does not exist, the error lists the existing Clusters.
 func (c ClusterClient) Get(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := c.Karmada.Get(ctx, client.ObjectKey{Name: name}, cluster)
 	if apierrors.IsNotFound(err) {
 		if names, listErr := c.Names(ctx); listErr == nil {
-			return nil, CheckClustersExist([]string{name}, names)
+			return nil, VerifyClustersExist([]string{name}, names)
 		}
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (c ClusterClient) SelectNames(ctx context.Context, selector labels.Selector
 	return names, nil
 }
 
-// WrapError adds the failed action, the control plane and, if available, advice to an error.
+// WrapError adds to err the failed action, the control plane and, if there is one, a remedy.
 func (c ClusterClient) WrapError(action string, err error) error {
 	err = fmt.Errorf("%s in the control plane (%s): %w", action, c.host, err)
 	if apierrors.IsNotFound(err) {
@@ -92,9 +92,9 @@ func (c ClusterClient) WrapError(action string, err error) error {
 	return err
 }
 
-// CheckClustersExist returns an error if wanted Clusters do not exist. The error lists these
-// Clusters and the existing Clusters.
-func CheckClustersExist(wanted, existing []string) error {
+// VerifyClustersExist returns an error if a wanted Cluster does not exist. The error lists the missing and the existing
+// Clusters.
+func VerifyClustersExist(wanted, existing []string) error {
 	var missing []string
 	for _, name := range wanted {
 		if !slices.Contains(existing, name) {
@@ -125,8 +125,7 @@ func (p *Program) CompleteCluster(karmadaContext *string) cobra.CompletionFunc {
 	}
 }
 
-// CompleteTaint completes the first argument with the type, and further arguments with the names
-// of Clusters.
+// CompleteTaint completes the first argument with the type clusters, and all others with names of Clusters.
 func (p *Program) CompleteTaint(karmadaContext *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -136,8 +135,7 @@ func (p *Program) CompleteTaint(karmadaContext *string) cobra.CompletionFunc {
 	}
 }
 
-// clusterNames returns the names of the Clusters for completion. If the control plane does not
-// respond, it returns nothing.
+// clusterNames returns the names of the Clusters for completion, or nil if the control plane does not respond.
 func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []string {
 	config, err := p.KarmadaKubeconfig(karmadaContext).Config()
 	if err != nil {
@@ -156,16 +154,14 @@ func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []str
 	return names
 }
 
-// CompleteClusters completes a flag with the name of a Cluster, or with a comma-separated
-// list of names.
+// CompleteClusters completes a flag whose value is a name of a Cluster or a comma-separated list of names.
 func (p *Program) CompleteClusters(cmd *cobra.Command, flag string, karmadaContext *string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return completeList(prefix, p.clusterNames(cmd.Context(), *karmadaContext)), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// CompleteClusterPrefix completes a flag whose value begins with the name of a Cluster and a
-// separator.
+// CompleteClusterPrefix completes a flag whose value starts with the name of a Cluster and the separator.
 func (p *Program) CompleteClusterPrefix(cmd *cobra.Command, flag, separator string, karmadaContext *string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if strings.Contains(prefix, separator) {
@@ -179,7 +175,7 @@ func (p *Program) CompleteClusterPrefix(cmd *cobra.Command, flag, separator stri
 	})
 }
 
-// completeList returns the comma-separated list in prefix with each further name appended.
+// completeList returns one completion for each name that the comma-separated list in prefix does not contain yet.
 func completeList(prefix string, names []string) []string {
 	before := prefix[:strings.LastIndex(prefix, ",")+1]
 	listed := strings.Split(before, ",")
@@ -192,6 +188,7 @@ func completeList(prefix string, names []string) []string {
 	return lists
 }
 
+// completeContexts completes a flag with the contexts of the kubeconfig at path.
 func (p *Program) completeContexts(cmd *cobra.Command, flag string, path func() string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, err := Kubeconfig{Path: path()}.Contexts()

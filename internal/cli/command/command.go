@@ -1,8 +1,8 @@
-// Package command contains what all commands of karmadactl share: the program to which they belong,
-// the kubeconfigs and clients of clusters, the reader of files, and usage errors.
+// Package command contains what all commands of karmadactl share: the program, its kubeconfigs and clients, the
+// selection of the clusters in which a command acts, parallel queries of members, and usage errors.
 //
-// Data is written to Out, and messages to ErrOut. A command returns its error. Only the root
-// command prints errors and exits.
+// Commands write data to Out and messages to ErrOut. They return their error: only the root command prints errors and
+// exits.
 package command
 
 import (
@@ -25,26 +25,25 @@ const (
 	ExitUsage   = 2
 )
 
-// Program is the program that a command belongs to.
+// Program is the program to which a command belongs. All commands share it.
 type Program struct {
 	// Name is the name that the user types: karmadactl, or kubectl karmada.
 	Name string
 	genericiooptions.IOStreams
-	// Kubeconfig is the file that the global flag names. Empty means $KUBECONFIG, or ~/.kube/config
-	// if $KUBECONFIG is empty too.
+	// Kubeconfig is the path in the global flag --kubeconfig. Empty means $KUBECONFIG, or ~/.kube/config if that is
+	// empty too.
 	Kubeconfig string
 	// As is the user to impersonate. The zero value means the user of the kubeconfig.
 	As rest.ImpersonationConfig
 	// Style is the style of messages on standard error.
 	Style console.Style
-	// contextTargets points to the variables of all commands. Each of these variables contains the
-	// context of the control plane for its command.
+	// contextTargets points to the variable of each command that contains its context of the control plane.
 	contextTargets []*string
-	// IsCompletion is true if a shell waits for completions. Requests then have a short timeout.
+	// IsCompletion is true if a shell requested completions. Requests then have a short timeout.
 	IsCompletion bool
 
-	// mu protects printedWarnings and keeps the lines of concurrent messages apart. Messages are
-	// concurrent, because several members are queried at the same time.
+	// mu protects printedWarnings, and prevents that lines of concurrent messages mix. Messages are concurrent because
+	// several members are queried at the same time.
 	mu              sync.Mutex
 	printedWarnings map[string]bool
 }
@@ -88,7 +87,7 @@ func (p *Program) Examples(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// UsageError means that a command was used in a wrong way.
+// UsageError means that the arguments or flags of a command are invalid.
 type UsageError struct{ Reason error }
 
 func (u *UsageError) Error() string { return u.Reason.Error() }
@@ -100,8 +99,8 @@ func NewUsageError(format string, args ...any) error {
 	return &UsageError{Reason: fmt.Errorf(format, args...)}
 }
 
-// ResultError means that a command ran as requested, and that its result is not as wanted. Code is the
-// exit code of the program.
+// ResultError means that a command succeeded, but that its result is not as the user wants. Code is the exit code of the
+// program.
 type ResultError struct {
 	Code   int
 	Reason error
@@ -127,8 +126,8 @@ func ExitCode(err error) int {
 	}
 }
 
-// RequireOneName returns a validation that requires exactly one positional argument. The argument
-// is the name of an object of the given kind.
+// RequireOneName returns a validation that requires exactly one positional argument: the name of an object of the given
+// kind.
 func RequireOneName(kind string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch len(args) {

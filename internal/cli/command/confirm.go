@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Confirm asks the user a question and reports whether the user agreed. It repeats the question
-// until the answer is y, yes, n or no. It returns an error if there is no answer; force names the
-// flag with which the command asks no question.
+// Confirm asks the user a question and reports whether the user agreed. It repeats the question until the user types y,
+// yes, n or no. It returns an error if standard input ends before that. force is the flag that skips the question, for
+// the error.
 func (p *Program) Confirm(question, force string) (bool, error) {
 	answers := bufio.NewScanner(p.In)
 	for {

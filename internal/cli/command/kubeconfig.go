@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-// The rate limit of the requests of one command.
+// The client-side rate limit of one command.
 const (
 	QueriesPerSecond = 50
 	Burst            = 300
@@ -43,22 +43,22 @@ type Host struct {
 	Namespace string
 }
 
-// AddFlags adds the flags. content says what the namespace contains, for the help text.
+// AddFlags adds the flags. content is what the namespace contains, for the help text.
 func (h *Host) AddFlags(p *Program, cmd *cobra.Command, content string) {
 	flags := cmd.Flags()
-	flags.StringVar(&h.Path, "kubeconfig", "", "kubeconfig of the host cluster; if empty $KUBECONFIG, else ~/.kube/config")
+	flags.StringVar(&h.Path, "kubeconfig", "", "kubeconfig of the host cluster; if empty, $KUBECONFIG or ~/.kube/config")
 	_ = cmd.MarkFlagFilename("kubeconfig")
-	p.AddContext(cmd, "context", &h.Context, "context of the host cluster in its kubeconfig; the current one if empty", func() string { return h.Path })
+	p.AddContext(cmd, "context", &h.Context, "context of the host cluster in its kubeconfig; the current context if empty", func() string { return h.Path })
 	flags.StringVarP(&h.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the "+content+" in the host cluster")
 }
 
-// KarmadaKubeconfig returns the kubeconfig of the control plane with the context.
+// KarmadaKubeconfig returns the kubeconfig of the control plane with the given context.
 func (p *Program) KarmadaKubeconfig(context string) Kubeconfig {
 	return Kubeconfig{Path: p.Kubeconfig, Context: context, As: p.As}
 }
 
-// WithKarmada returns a command with the flags that select the control plane, as the user gave them, so
-// that the user can paste it into a shell.
+// WithKarmada returns the command line of verb with the flags that select the control plane, as the user set them. The
+// user can paste it into a shell.
 func (p *Program) WithKarmada(verb, context string) string {
 	words := []string{p.Name, verb}
 	if p.Kubeconfig != "" {
@@ -73,24 +73,24 @@ func (p *Program) WithKarmada(verb, context string) string {
 // AddGlobalFlags adds the flags that select the control plane and the user for all commands.
 func (p *Program) AddGlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; if empty $KUBECONFIG, else ~/.kube/config")
-	flags.Var(contextFlag{p}, "context", "context in the kubeconfig; the current one if empty. Same as --karmada-context")
+	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; if empty, $KUBECONFIG or ~/.kube/config")
+	flags.Var(contextFlag{p}, "context", "context in the kubeconfig; the current context if empty. Same as --karmada-context")
 	p.completeContexts(root, "context", func() string { return p.Kubeconfig })
 	flags.StringVar(&p.As.UserName, "as", "", "user to impersonate")
 	flags.StringArrayVar(&p.As.Groups, "as-group", nil, "group to impersonate, together with --as; can be repeated")
 	flags.StringVar(&p.As.UID, "as-uid", "", "UID to impersonate, together with --as")
 }
 
-// CheckGlobalFlags returns a usage error if global flags contradict each other.
-func (p *Program) CheckGlobalFlags() error {
+// ValidateGlobalFlags returns a usage error if global flags contradict each other.
+func (p *Program) ValidateGlobalFlags() error {
 	if p.As.UserName == "" && (len(p.As.Groups) > 0 || p.As.UID != "") {
 		return NewUsageError("--as-group and --as-uid need --as, the name of the user")
 	}
 	return nil
 }
 
-// ResolveImpersonation returns the user that the flags of a single command set. If they set none,
-// it returns the user that the global flags set.
+// ResolveImpersonation returns as, the user in the flags of one command. If it is not set, it returns the user in the
+// global flags.
 func (p *Program) ResolveImpersonation(as rest.ImpersonationConfig) rest.ImpersonationConfig {
 	if as.UserName == "" {
 		return p.As
@@ -98,8 +98,8 @@ func (p *Program) ResolveImpersonation(as rest.ImpersonationConfig) rest.Imperso
 	return as
 }
 
-// contextFlag is the value of --context. It sets the same variables as --karmada-context for every
-// command, so that the last of both flags takes effect.
+// contextFlag is the value of --context. It sets the variables of --karmada-context, so that the last of both flags takes
+// effect.
 type contextFlag struct{ program *Program }
 
 // String returns an empty string, because the commands store the value.
@@ -120,11 +120,10 @@ func (c contextFlag) Set(context string) error {
 // subcommands.
 func (p *Program) AddKarmadaContext(cmd *cobra.Command, context *string) {
 	p.contextTargets = append(p.contextTargets, context)
-	p.AddContext(cmd, "karmada-context", context, "context of the control plane in the kubeconfig; the current one if empty", func() string { return p.Kubeconfig })
+	p.AddContext(cmd, "karmada-context", context, "context of the control plane in the kubeconfig; the current context if empty", func() string { return p.Kubeconfig })
 }
 
-// AddContext adds a flag for the command and its subcommands. The flag selects a context of the
-// kubeconfig at path.
+// AddContext adds a flag that selects a context in the kubeconfig at path, for the command and its subcommands.
 func (p *Program) AddContext(cmd *cobra.Command, flag string, context *string, usage string, path func() string) {
 	cmd.PersistentFlags().StringVar(context, flag, "", usage)
 	p.completeContexts(cmd, flag, path)
@@ -172,7 +171,7 @@ func (k Kubeconfig) loadingRules() *clientcmd.ClientConfigLoadingRules {
 	return rules
 }
 
-// MissingKubeconfigError means that none of the files exists.
+// MissingKubeconfigError means that no kubeconfig exists. Files are the paths that were tried.
 type MissingKubeconfigError struct{ Files string }
 
 // Error implements error.
@@ -180,6 +179,7 @@ func (m *MissingKubeconfigError) Error() string {
 	return fmt.Sprintf("there is no kubeconfig %s: set the right file with its flag or in $KUBECONFIG", m.Files)
 }
 
+// explainError returns the reason why the kubeconfig cannot be used: no file, an invalid file, or an unknown context.
 func (k Kubeconfig) explainError(err error) error {
 	files := k.loadingRules().GetLoadingPrecedence()
 	where := strings.Join(files, ", ")
@@ -193,8 +193,8 @@ func (k Kubeconfig) explainError(err error) error {
 	return contextError(config, where, k.Context, err)
 }
 
-// fileExists reports whether a file exists. It also returns true if the file cannot be read,
-// because reading the file then returns the error.
+// fileExists reports whether the file exists. It returns true for a file that cannot be read, because the error of the
+// later read is more precise.
 func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)

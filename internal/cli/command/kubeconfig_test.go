@@ -106,7 +106,7 @@ func TestCheckClustersExist(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := CheckClustersExist(test.wanted, test.existing); err != nil {
+			if err := VerifyClustersExist(test.wanted, test.existing); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {

@@ -13,9 +13,9 @@ import (
 
 // MemberContextUsage is the help text of the flags that select a member context with
 // ChooseContext.
-const MemberContextUsage = "context of the member in its kubeconfig; if empty the one with the name of the cluster, else the only one, else the current one"
+const MemberContextUsage = "context of the member in its kubeconfig; if empty, the context with the name of the cluster, the only context, or the current context, in this order"
 
-// MemberFlags are the flags that select a member by its own kubeconfig.
+// MemberFlags are the flags that select a member by the member's own kubeconfig.
 type MemberFlags struct{ Kubeconfig }
 
 // AddFlags adds the flags.
@@ -28,18 +28,16 @@ func (m *MemberFlags) AddFlags(p *Program, cmd *cobra.Command, contextUsage stri
 
 // ContextChoice is the context that ChooseContext selects for a member.
 type ContextChoice struct {
-	// Context is the name of the context. It is empty if no rule selects a context and the
-	// kubeconfig has no current context.
+	// Context is the name of the context. It is empty if no rule selects one.
 	Context string
 	// Reason explains to the user why the context was selected. It is empty if the user named the
 	// context.
 	Reason string
 }
 
-// ChooseContext selects the context of the member cluster. It applies the first rule that selects
-// a context: the context that the user named, the context with the name of the cluster, the only
-// context of the kubeconfig, and the current context. If cluster is empty, no context has its
-// name. A named context is returned even if the kubeconfig does not contain it.
+// ChooseContext selects the context of the member cluster. The first rule that selects a context applies: the context that
+// the user named, the context with the name of the cluster, the only context of the kubeconfig, the current context.
+// cluster may be empty. ChooseContext returns a named context even if the kubeconfig does not contain it.
 func ChooseContext(config *clientcmdapi.Config, named, cluster string) ContextChoice {
 	contexts := slices.Sorted(maps.Keys(config.Contexts))
 	switch {
@@ -58,9 +56,8 @@ func ChooseContext(config *clientcmdapi.Config, named, cluster string) ContextCh
 	}
 }
 
-// MemberConfig returns the client configuration of the member cluster in the context that
-// ChooseContext selects. The origin describes the context and the kubeconfig for messages. It is
-// empty if there is no kubeconfig, for example in a Pod.
+// MemberConfig returns the client configuration of the member cluster in the context that ChooseContext selects. origin
+// describes this context for messages; it is empty if there is no kubeconfig, for example in a Pod.
 func (k Kubeconfig) MemberConfig(cluster string) (config *rest.Config, origin string, err error) {
 	loaded, err := k.loadingRules().Load()
 	if err != nil {
@@ -74,7 +71,7 @@ func (k Kubeconfig) MemberConfig(cluster string) (config *rest.Config, origin st
 	return config, k.describeOrigin(loaded, choice), nil
 }
 
-// describeOrigin describes the selected context, its kubeconfig and the reason of the selection.
+// describeOrigin describes the selected context, its kubeconfig, and why it was selected.
 func (k Kubeconfig) describeOrigin(config *clientcmdapi.Config, choice ContextChoice) string {
 	context := config.Contexts[choice.Context]
 	if context == nil {

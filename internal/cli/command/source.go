@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// StandardInput is the source that stands for standard input.
+// StandardInput is the name of standard input in ReadSource.
 const StandardInput = "-"
 
-// downloadTimeout limits the duration of a download.
+// downloadTimeout limits one download.
 const downloadTimeout = time.Minute
 
-// IsURL reports whether ReadSource downloads the source.
+// IsURL reports whether the source is a URL, which ReadSource downloads.
 func IsURL(source string) bool {
 	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
 }
 
-// ReadSource returns the content of a file, of a URL, or of standard input. It returns an error if
-// the content has more than limit bytes.
+// ReadSource returns the content of the source: a path, a URL, or StandardInput. It returns an error if the content is
+// larger than limit, in bytes.
 func (p *Program) ReadSource(ctx context.Context, source string, limit int64) ([]byte, error) {
 	reader, err := p.openSource(ctx, source)
 	if err != nil {

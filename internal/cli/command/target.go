@@ -13,7 +13,8 @@ import (
 // name, because names of Clusters are in lower case.
 const KarmadaName = "Karmada"
 
-// Target is the cluster in which a command acts. The zero value is the control plane.
+// Target is the cluster in which a command acts: the control plane or a member, which commands reach through the
+// cluster proxy with the caller's credentials. The zero value is the control plane.
 type Target struct {
 	// Cluster is the name of the member. Empty means the control plane.
 	Cluster string
@@ -55,9 +56,9 @@ func (t Target) host(karmada string) string {
 	return karmada
 }
 
-// MergeErrors returns the errors of the targets. An error of a member contains the name of the
-// member. Members with the same error share one line, so that a missing object is not reported
-// once for each member. An error of the control plane is returned unchanged.
+// MergeErrors returns the targets' errors. It adds the members' names to their errors. Members with the same error
+// share one line, so that a missing object is not reported once for each member. It returns an error of the control
+// plane unchanged.
 func MergeErrors(targets []Target, errs []error) []error {
 	var merged []error
 	isReported := map[string]bool{}
@@ -97,14 +98,14 @@ const (
 	ScopeAll     = "all"
 )
 
-// Scope is the value of --operation-scope. It selects the control plane, members or both.
+// Scope is the value of --operation-scope: the control plane, members or both.
 type Scope struct {
 	value   string
 	allowed []string
 	isSet   bool
 }
 
-// AddScope adds the flag --operation-scope. The default is karmada.
+// AddScope adds the flag --operation-scope with the allowed values. The default is karmada.
 func AddScope(cmd *cobra.Command, scope *Scope, usage string, allowed ...string) {
 	*scope = Scope{value: ScopeKarmada, allowed: allowed}
 	cmd.Flags().VarP(scope, "operation-scope", "s", usage)

@@ -10,19 +10,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxParallelQueries is the maximum number of targets that are queried concurrently.
+// maxParallelQueries limits how many targets are queried at the same time.
 const maxParallelQueries = 50
 
-// RequestTimeout is the time limit for the response of each of several members.
+// RequestTimeout is the time limit for each member's response.
 type RequestTimeout struct{ limit time.Duration }
 
 // AddFlag adds the flag --request-timeout.
 func (r *RequestTimeout) AddFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&r.limit, "request-timeout", 30*time.Second, "how long each cluster may take to answer; 0 means no timeout")
+	cmd.Flags().DurationVar(&r.limit, "request-timeout", 30*time.Second, "time limit for the response of each cluster; 0 means no limit")
 }
 
-// HTTPTimeout is the timeout of the HTTP request. It is one second longer than the limit, so that
-// the user sees the error of QueryAll. 0 means no timeout.
+// HTTPTimeout returns the timeout for HTTP requests. It is one second longer than the limit, so that QueryAll
+// times out first and the user sees its error. 0 means no timeout.
 func (r *RequestTimeout) HTTPTimeout() time.Duration {
 	if r.limit <= 0 {
 		return 0
@@ -30,9 +30,9 @@ func (r *RequestTimeout) HTTPTimeout() time.Duration {
 	return r.limit + time.Second
 }
 
-// QueryAll queries all targets in parallel and returns their results in the order of targets. If a
-// target does not respond in time, its error is set, its late result is dropped, and the other
-// targets are not delayed. query should return when its context ends.
+// QueryAll queries all targets in parallel, and returns their results and errors in the order of targets. A target
+// that does not respond in time gets an error and does not delay the other targets. query should return when its
+// context ends; QueryAll drops a result that comes later.
 func QueryAll[T any](ctx context.Context, targets []Target, timeout RequestTimeout, query func(context.Context, Target) (T, error)) ([]T, []error) {
 	results, errs := make([]T, len(targets)), make([]error, len(targets))
 	slots := make(chan struct{}, maxParallelQueries)
@@ -48,10 +48,10 @@ func QueryAll[T any](ctx context.Context, targets []Target, timeout RequestTimeo
 	return results, errs
 }
 
-// queryWithTimeout returns the result of one target, or an error after the time limit.
+// queryWithTimeout returns the target's result, or an error when the limit is over.
 func queryWithTimeout[T any](ctx context.Context, limit time.Duration, target Target, query func(context.Context, Target) (T, error)) (result T, err error) {
 	if limit > 0 {
-		timeoutErr := fmt.Errorf("no answer from %s within %s; --request-timeout sets how long to wait", target, limit)
+		timeoutErr := fmt.Errorf("no response from %s within %s; --request-timeout sets the limit", target, limit)
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, timeoutErr)
 		defer cancel()

@@ -33,7 +33,7 @@ func TestQueryAll(t *testing.T) {
 			},
 			want: []string{"", "here"}, errs: []string{"rejected", ""},
 		},
-		"a target that does not answer": {
+		"a target that does not respond": {
 			targets: []Target{{Cluster: "east"}, {Cluster: "west"}}, timeout: RequestTimeout{limit: limitMilliseconds * time.Millisecond},
 			query: func(ctx context.Context, where Target) (string, error) {
 				if where.Cluster == "east" {
@@ -43,7 +43,7 @@ func TestQueryAll(t *testing.T) {
 				return "here", nil
 			},
 			want: []string{"", "here"},
-			errs: []string{`no answer from member "east" within 20ms; --request-timeout sets how long to wait`, ""},
+			errs: []string{`no response from member "east" within 20ms; --request-timeout sets the limit`, ""},
 		},
 	}
 	for name, test := range tests {

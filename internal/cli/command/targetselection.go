@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// memberTimeout is the time limit for the first response of a member. The cluster proxy has a
-// shorter time limit and returns a more precise error.
+// memberTimeout is the time limit for a member's first response. The cluster proxy has a shorter limit and returns
+// a more precise error.
 const memberTimeout = 20 * time.Second
 
-// Selection is the target that the flags of a command select.
+// Selection is the target that a command's flags select.
 type Selection struct {
 	ClientFlags
 	// Target is the selected target. Resolve sets it.
@@ -22,7 +22,7 @@ type Selection struct {
 
 	scope   Scope
 	cluster string
-	// hasScope is true if the user can select the control plane or a member.
+	// hasScope is true if the command has the flag --operation-scope.
 	hasScope bool
 	// isMemberRequired is true if the command acts only in members.
 	isMemberRequired bool
@@ -47,9 +47,9 @@ func (s *Selection) addClusterFlag(cmd *cobra.Command, usage string) {
 	s.Program.CompleteClusters(cmd, "cluster", &s.Context)
 }
 
-// CheckFlags returns a usage error if the flags are wrong. It sends no request. If the user named
-// a member but set no scope, CheckFlags sets the scope to members.
-func (s *Selection) CheckFlags() error {
+// ValidateFlags returns a usage error if the flags are invalid. It sends no request. If the user named a member
+// without a scope, ValidateFlags sets the scope to members.
+func (s *Selection) ValidateFlags() error {
 	if s.cluster != "" {
 		s.scope.SetDefault(ScopeMembers)
 	}
@@ -67,11 +67,11 @@ func (s *Selection) CheckFlags() error {
 	return nil
 }
 
-// Resolve sets Target. It returns an error if there is no control plane. If the member does not
-// exist, it returns an error that lists the existing members.
+// Resolve sets Target. It returns an error if the kubeconfig has no control plane, or if the member does not exist;
+// the error then lists the existing members.
 func (s *Selection) Resolve(ctx context.Context) error {
 	if s.cluster == "" {
-		return s.CheckKubeconfig()
+		return s.VerifyKubeconfig()
 	}
 	clusters, err := s.ClusterClient()
 	if err != nil {
@@ -81,16 +81,16 @@ func (s *Selection) Resolve(ctx context.Context) error {
 		return err
 	}
 	s.Target = Target{Cluster: s.cluster}
-	return s.checkMember(ctx)
+	return s.verifyMember(ctx)
 }
 
-// checkMember returns an error if the member does not respond or rejects the user. Without this
-// check, kubectl would retry for a long time and return a less precise error.
-func (s *Selection) checkMember(ctx context.Context) error {
-	timeoutErr := fmt.Errorf("no answer from %s within %s: \"%s get clusters\" shows whether it is ready", s.Target, memberTimeout, s.Program.Name)
+// verifyMember returns an error if the member does not respond or rejects the user. Without it, kubectl would retry
+// for a long time and return a less precise error.
+func (s *Selection) verifyMember(ctx context.Context) error {
+	timeoutErr := fmt.Errorf("no response from %s within %s: \"%s get clusters\" shows whether it is ready", s.Target, memberTimeout, s.Program.Name)
 	ctx, cancel := context.WithTimeoutCause(ctx, memberTimeout, timeoutErr)
 	defer cancel()
-	err := CheckReachable(ctx, s.NewFactory(&s.Target, 0), s.Target)
+	err := VerifyReachable(ctx, s.NewFactory(&s.Target, 0), s.Target)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
@@ -99,7 +99,7 @@ func (s *Selection) checkMember(ctx context.Context) error {
 
 // SetFromFlags sets Target without sending a request.
 func (s *Selection) SetFromFlags() {
-	if s.CheckFlags() == nil {
+	if s.ValidateFlags() == nil {
 		s.Target = Target{Cluster: s.cluster}
 	}
 }

@@ -38,7 +38,7 @@ func TestSelection(t *testing.T) {
 			test.flags(selection, cmd)
 			err := cmd.ParseFlags(test.args)
 			if err == nil {
-				err = selection.CheckFlags()
+				err = selection.ValidateFlags()
 			}
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) {

@@ -43,7 +43,7 @@ func NewFlags(program *command.Program) Flags {
 	return Flags{ClientFlags: command.ClientFlags{Program: program}}
 }
 
-// AddFlags adds the flags, and the completion of the template, to a command.
+// AddFlags adds the flags to a command, and completes its arguments with templates.
 func (f *Flags) AddFlags(cmd *cobra.Command) {
 	f.ClientFlags.AddFlags(cmd)
 	factory := f.NewFactory(&command.Target{}, 0)
@@ -58,27 +58,26 @@ type Template struct {
 	Key     types.NamespacedName
 }
 
-// Kind returns the kind in the version that the control plane prefers.
+// Kind returns the kind in its preferred version.
 func (t Template) Kind() schema.GroupVersionKind { return t.Mapping.GroupVersionKind }
 
 // Reader reads the objects of one template.
 type Reader struct {
 	Template Template
-	// types has the types that the control plane serves.
+	// types maps the types that the control plane serves.
 	types meta.RESTMapper
 	// karmada reads typed objects and the template.
 	karmada client.Client
-	// config and transport are those of the control plane. The requests to all members share the
-	// connection.
+	// config and transport belong to the control plane. Requests to members share them, because they go through the cluster
+	// proxy.
 	config    *rest.Config
 	transport *http.Client
 	timeout   command.RequestTimeout
 }
 
-// NewReader returns a reader for the template that the arguments name. It requests only the types
-// that the control plane serves.
+// NewReader returns a reader for the template that the arguments name. It sends only discovery requests.
 func (f *Flags) NewReader(args []string) (*Reader, error) {
-	if err := f.CheckKubeconfig(); err != nil {
+	if err := f.VerifyKubeconfig(); err != nil {
 		return nil, err
 	}
 	factory := f.NewFactory(&command.Target{}, f.Timeout.HTTPTimeout())
@@ -108,7 +107,7 @@ func (r *Reader) connect() error {
 	if r.transport, err = rest.HTTPClientFor(r.config); err != nil {
 		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	scheme, known := runtime.NewScheme(), NewMapper()
+	scheme, known := runtime.NewScheme(), newMapper()
 	for _, add := range []func(*runtime.Scheme) error{clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("registering API types: %w", err)
@@ -123,8 +122,8 @@ func (r *Reader) connect() error {
 	return nil
 }
 
-// NewMapper returns a mapper of the kinds that commands read besides templates. It needs no discovery.
-func NewMapper() *meta.DefaultRESTMapper {
+// newMapper returns a mapper for the kinds of Karmada, which needs no discovery.
+func newMapper() *meta.DefaultRESTMapper {
 	known := meta.NewDefaultRESTMapper(nil)
 	for kind, scope := range karmadaKinds() {
 		known.Add(kind, scope)
@@ -145,7 +144,7 @@ func karmadaKinds() map[schema.GroupVersionKind]meta.RESTScope {
 	}
 }
 
-// validateArguments returns a usage error unless the arguments name one object: KIND/NAME or KIND NAME.
+// validateArguments returns a usage error unless the arguments name exactly one object: KIND/NAME or KIND NAME.
 func validateArguments(_ *cobra.Command, args []string) error {
 	_, _, err := splitArguments(args)
 	return err
@@ -169,7 +168,7 @@ func splitArguments(args []string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// resolve returns the template that the arguments name, in the version that the server prefers.
+// resolve returns the template that the arguments name, in the preferred version of its kind.
 func resolve(mapper meta.RESTMapper, args []string, namespace string) (Template, error) {
 	typed, name, err := splitArguments(args)
 	if err != nil {
@@ -186,8 +185,8 @@ func resolve(mapper meta.RESTMapper, args []string, namespace string) (Template,
 	return template, nil
 }
 
-// mappingOf returns the mapping of a type. The user may write a resource, a kind or a short name,
-// each with or without a version and a group.
+// mappingOf returns the REST mapping of a type. typed is a resource, a kind or a short name, each with or without a version and
+// a group.
 func mappingOf(mapper meta.RESTMapper, typed string) (*meta.RESTMapping, error) {
 	withVersion, resource := schema.ParseResourceArg(typed)
 	kind := schema.GroupVersionKind{}
@@ -201,11 +200,10 @@ func mappingOf(mapper meta.RESTMapper, typed string) (*meta.RESTMapping, error) 
 	if kind.Empty() {
 		_, group = schema.ParseKindArg(typed)
 	}
-	// Without a version, the mapper returns the version that the server prefers. Policies and
-	// bindings use that version.
+	// Without a version, the mapper returns the preferred version, which policies and bindings use.
 	mapping, err := mapper.RESTMapping(group)
 	if err == nil && kind.Empty() {
-		// The mapper also has each kind in lower case, which is not the kind of the objects.
+		// The mapper also knows each kind in lower case, but objects have the kind in its original case.
 		if kind, err = mapper.KindFor(mapping.Resource); err == nil {
 			mapping, err = mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		}

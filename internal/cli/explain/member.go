@@ -17,11 +17,10 @@ import (
 	"karmada.io/karmada/internal/domain/diagnose"
 )
 
-// maxPods is the maximum number of Pods and of events that are read from one member.
+// maxPods limits how many Pods, and how many events, are read from one member.
 const maxPods = 100
 
-// QueryMembers reads the objects of the queries from the members, in parallel. A member that does not
-// respond in time has the error in its facts.
+// QueryMembers runs the queries in parallel. The facts of a member that does not respond in time contain the error.
 func (r *Reader) QueryMembers(ctx context.Context, queries []diagnose.Query) map[string]diagnose.MemberFacts {
 	targets := make([]command.Target, len(queries))
 	byCluster := make(map[string]diagnose.Query, len(queries))
@@ -31,37 +30,37 @@ func (r *Reader) QueryMembers(ctx context.Context, queries []diagnose.Query) map
 	results, errs := command.QueryAll(ctx, targets, r.timeout, func(ctx context.Context, target command.Target) (diagnose.MemberFacts, error) {
 		return r.queryMember(ctx, byCluster[target.Cluster])
 	})
-	answers := make(map[string]diagnose.MemberFacts, len(queries))
+	observed := make(map[string]diagnose.MemberFacts, len(queries))
 	for i, target := range targets {
 		if errs[i] != nil {
 			results[i] = diagnose.MemberFacts{Object: diagnose.Fact[*unstructured.Unstructured]{Err: errs[i]}}
 		}
-		answers[target.Cluster] = results[i]
+		observed[target.Cluster] = results[i]
 	}
-	return answers
+	return observed
 }
 
 // memberClient reads objects of one member.
 type memberClient struct{ dynamic.Interface }
 
-func (r *Reader) queryMember(ctx context.Context, query diagnose.Query) (answers diagnose.MemberFacts, err error) {
+func (r *Reader) queryMember(ctx context.Context, query diagnose.Query) (observed diagnose.MemberFacts, err error) {
 	config := rest.CopyConfig(r.config)
 	config.Host = command.ProxyURL(r.config.Host, query.Cluster)
 	member, err := dynamic.NewForConfigAndClient(config, r.transport)
 	if err != nil {
-		return answers, fmt.Errorf("creating a client: %w", err)
+		return observed, fmt.Errorf("creating a client: %w", err)
 	}
 	reader := memberClient{member}
-	answers.Object = reader.read(ctx, r.Template.Mapping.Resource, query.Object.Namespace, query.Object.Name)
+	observed.Object = reader.read(ctx, r.Template.Mapping.Resource, query.Object.Namespace, query.Object.Name)
 	if query.NeedsNamespace && query.Object.Namespace != "" {
-		answers.HasNamespace = true
-		answers.Namespace = reader.readNamespace(ctx, query.Object.Namespace)
+		observed.HasNamespace = true
+		observed.Namespace = reader.readNamespace(ctx, query.Object.Namespace)
 	}
-	if object := answers.Object.Value; query.NeedsPods && object != nil {
-		answers.Pods = reader.readPods(ctx, object)
-		answers.Events = reader.readEvents(ctx, object)
+	if object := observed.Object.Value; query.NeedsPods && object != nil {
+		observed.Pods = reader.readPods(ctx, object)
+		observed.Events = reader.readEvents(ctx, object)
 	}
-	return answers, nil
+	return observed, nil
 }
 
 func (m memberClient) read(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) diagnose.Fact[*unstructured.Unstructured] {
@@ -78,8 +77,7 @@ func (m memberClient) readNamespace(ctx context.Context, name string) diagnose.F
 	return factOf(namespace, err)
 }
 
-// readPods reads the Pods that the selector of a workload selects. An object without a selector has
-// no Pods.
+// readPods reads the Pods that the workload's selector selects. A workload without a selector has no Pods.
 func (m memberClient) readPods(ctx context.Context, workload *unstructured.Unstructured) diagnose.Fact[[]corev1.Pod] {
 	spec, found, err := unstructured.NestedMap(workload.Object, "spec", "selector")
 	if err != nil || !found {
@@ -92,6 +90,7 @@ func (m memberClient) readPods(ctx context.Context, workload *unstructured.Unstr
 	return readList[corev1.Pod](ctx, m, "pods", workload.GetNamespace(), metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector), Limit: maxPods})
 }
 
+// readEvents reads the object's events.
 func (m memberClient) readEvents(ctx context.Context, of *unstructured.Unstructured) diagnose.Fact[[]corev1.Event] {
 	query := fields.OneTermEqualSelector("involvedObject.uid", string(of.GetUID()))
 	return readList[corev1.Event](ctx, m, "events", of.GetNamespace(), metav1.ListOptions{FieldSelector: query.String(), Limit: maxPods})

@@ -30,7 +30,7 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// Read reads the facts about the template in the control plane, in parallel.
+// Read reads the facts about the template in the control plane, in parallel. It reads no member.
 func (r *Reader) Read(ctx context.Context, now time.Time) diagnose.Facts {
 	facts := diagnose.Facts{Kind: r.Template.Kind(), Key: r.Template.Key, Now: now}
 	var reads sync.WaitGroup
@@ -50,9 +50,9 @@ func (r *Reader) Read(ctx context.Context, now time.Time) diagnose.Facts {
 	return facts
 }
 
-// interpret returns the error with which a script reads the replicas of a template without a binding. It
-// returns nil if the configuration of the interpreter cannot be read, and for the kinds of webhooks:
-// a webhook that this machine does not reach can be reachable for the control plane.
+// interpret returns the error of the interpreter for the replicas of a template without a binding. It returns nil if the
+// configuration of the interpreter cannot be read, and for kinds with a webhook: the control plane may reach a webhook that
+// this machine does not reach.
 func (r *Reader) interpret(ctx context.Context, facts *diagnose.Facts) error {
 	template := facts.Template.Value
 	hasNoBinding := facts.Binding == diagnose.Fact[binding.Object]{}
@@ -70,7 +70,7 @@ func (r *Reader) interpret(ctx context.Context, facts *diagnose.Facts) error {
 	return err
 }
 
-// callNoWebhook implements webhook.Call with an error that says nothing about the object.
+// callNoWebhook implements webhook.Call. It returns an error that interpret ignores.
 func callNoWebhook(context.Context, *webhook.Hook, *configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error) {
 	return nil, &interpreter.BusyError{Text: "webhooks are called only by the control plane"}
 }
@@ -89,7 +89,7 @@ func (r *Reader) ReadBinding(ctx context.Context) diagnose.Fact[binding.Object] 
 	return diagnose.Fact[binding.Object]{Value: bound, Err: err}
 }
 
-// factOf returns a fact without a value if the object could not be read or does not exist.
+// factOf returns the fact for a read object. The fact has no value if the object does not exist or could not be read.
 func factOf[T any](object T, err error) diagnose.Fact[T] {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -101,7 +101,7 @@ func factOf[T any](object T, err error) diagnose.Fact[T] {
 	}
 }
 
-// ReadWorks reads the Works of a binding in all clusters.
+// ReadWorks reads the binding's Works in all clusters.
 func (r *Reader) ReadWorks(ctx context.Context, bound binding.Object) diagnose.Fact[[]*workv1alpha1.Work] {
 	id := binding.PermanentID(bound)
 	if id == "" {
@@ -122,7 +122,7 @@ func (r *Reader) ReadWorks(ctx context.Context, bound binding.Object) diagnose.F
 func (r *Reader) ReadAttached(ctx context.Context, bound binding.Object) diagnose.Fact[[]binding.Object] {
 	label := workv1alpha2.DependedByLabelPrefix + binding.ReferenceKey(bound.GetNamespace(), bound.GetName())
 	var attached []binding.Object
-	// Labels contain hashes of names, so the label alone is no proof.
+	// The label contains only a hash of the name, so verify each candidate by its spec.
 	add := func(candidate binding.Object) {
 		if slices.ContainsFunc(candidate.BindingSpec().RequiredBy, func(by workv1alpha2.BindingSnapshot) bool {
 			return by.Namespace == bound.GetNamespace() && by.Name == bound.GetName()
@@ -198,8 +198,8 @@ func (r *Reader) readOverrides(ctx context.Context) diagnose.Fact[[]override.Obj
 	return listed(policies, "ClusterOverridePolicies", err)
 }
 
-// unservedKinds returns the kinds in the selectors of the policies that the control plane does not
-// serve. It uses the types that were read for the template, so it usually sends no request.
+// unservedKinds returns the kinds that policies select, but that the control plane does not serve. It uses the cached discovery,
+// so it usually sends no request.
 func (r *Reader) unservedKinds(facts *diagnose.Facts) sets.Set[schema.GroupVersionKind] {
 	var selectors []policyv1alpha1.ResourceSelector
 	for _, each := range facts.Policies.Value {

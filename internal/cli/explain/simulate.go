@@ -45,15 +45,16 @@ func NewSimulate(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate (-f FILENAME | --all) [--without-cluster NAME] [--taint NAME=TAINT] [--label NAME=LABEL]",
 		Short: "Show where objects would go after changes, without changing anything",
-		Long: `Show where objects would go, and what would move, after changes that are not made:
-objects and policies in files replace those of the control plane or are added, and
-clusters are removed, tainted or labeled. Nothing is written.
+		Long: `Show where objects would go, and what would move, after hypothetical changes: objects and
+policies in files are added or replace stored ones, and clusters are removed, tainted or
+labeled. Nothing is written.
 
--f selects the objects of the files and those that policies in the files concern. --all
-selects all objects that the control plane propagates, and shows those that change.
+-f simulates the objects in the files, and the stored objects that the policies in the files
+affect. --all simulates all objects that the control plane propagates, and shows those that
+change.
 
-The decisions are those of the control plane. Capacity is that of the status of the
-Clusters. Overrides, quotas and accurate estimators are not considered.
+The command makes the decisions of the control plane, with the capacity in the status of
+the Clusters. It ignores overrides, quotas and accurate estimators.
 
 The exit code is 0 if all objects can be placed, 1 if an object cannot be placed as
 wanted, 2 for wrong usage, and 3 if an object would lose its last copy.`,
@@ -69,7 +70,7 @@ wanted, 2 for wrong usage, and 3 if an object would lose its last copy.`,
 
 			# What does a taint evict, if the control plane runs with this feature gate?
 			{{program}} simulate --all --taint east=maintenance:NoExecute --feature-gates Failover=true`),
-		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
+		Args: func(cmd *cobra.Command, args []string) error { return o.validate(cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.addFlags(cmd)
@@ -83,7 +84,7 @@ func (o *simulateOptions) addFlags(cmd *cobra.Command) {
 	cmdutil.AddFilenameOptionFlags(cmd, &o.files, "with objects and policies to simulate")
 	o.changes.addFlags(o.Program, cmd, &o.Context)
 	flags := cmd.Flags()
-	flags.Int32Var(&o.replicas, "replicas", 0, "replicas of the workloads in the files, instead of those in the files")
+	flags.Int32Var(&o.replicas, "replicas", 0, "number of replicas of the workloads in the files; replaces the number in the files")
 	flags.BoolVar(&o.all, "all", false, "simulate all objects that the control plane propagates")
 	flags.BoolVar(&o.showsUnchanged, "show-unchanged", false, "with --all, also show objects that do not change")
 	o.settings.addFlags(cmd)
@@ -91,8 +92,8 @@ func (o *simulateOptions) addFlags(cmd *cobra.Command) {
 	o.format.AddFlag(cmd)
 }
 
-// check returns a usage error if arguments or flags are wrong. It sends no request.
-func (o *simulateOptions) check(cmd *cobra.Command, args []string) error {
+// validate returns a usage error if arguments or flags are wrong. It sends no request.
+func (o *simulateOptions) validate(cmd *cobra.Command, args []string) error {
 	o.hasReplicas = cmd.Flags().Changed("replicas")
 	switch {
 	case len(args) > 0:
@@ -115,7 +116,7 @@ func (o *simulateOptions) hasFiles() bool {
 }
 
 func (o *simulateOptions) run(ctx context.Context) error {
-	if err := o.CheckKubeconfig(); err != nil {
+	if err := o.VerifyKubeconfig(); err != nil {
 		return err
 	}
 	rules, err := o.LoadRules(ctx, interpreters.Options{})
@@ -133,7 +134,7 @@ func (o *simulateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.changes.checkClusters(in.Clusters); err != nil {
+	if err := o.changes.verifyClusters(in.Clusters); err != nil {
 		return err
 	}
 	in.Changes, in.All, in.Rules, in.Now = o.changes.parsed, o.all, rules, time.Now()
@@ -161,7 +162,8 @@ func (o *simulateOptions) revise(ctx context.Context, rules interpreter.Source, 
 	return revised, nil
 }
 
-// simulationError returns an error that names the first object with the worst verdict, or nil.
+// simulationError returns an error that names the first object with the worst verdict. It returns nil if all objects can be
+// placed.
 func simulationError(result simulation.Result) error {
 	for _, each := range []struct {
 		verdict simulation.Verdict
@@ -208,7 +210,7 @@ type simulationDocument struct {
 	Assumptions []string `json:"assumptions"`
 }
 
-// print prints the selected objects, and then the summary to standard error.
+// print prints the shown objects to standard output, and the summary to standard error.
 func (o *simulateOptions) print(result simulation.Result, assumptions []string) error {
 	shown := simulation.Result{Objects: []simulation.Outcome{}, Clusters: result.Clusters}
 	for i := range result.Objects {
@@ -241,8 +243,7 @@ func (o *simulateOptions) print(result simulation.Result, assumptions []string) 
 	return nil
 }
 
-// isShown reports whether the object is printed. Of all objects of the control plane, only those that
-// change or cannot be placed are printed.
+// isShown reports whether the object is printed. With --all, only objects that change or cannot be placed are printed.
 func (o *simulateOptions) isShown(of *simulation.Outcome) bool {
 	return !o.all || o.showsUnchanged || of.IsChanged() || of.Verdict == simulation.Unplaced || of.Verdict == simulation.LastCopyLost
 }
@@ -260,10 +261,10 @@ func orDash(text string) string {
 	return text
 }
 
-// summaryOf returns one line with the numbers of objects, and what changes in each cluster.
+// summaryOf returns one line with the number of objects, and with the changes in each cluster.
 func summaryOf(result simulation.Result) string {
 	if len(result.Objects) == 0 {
-		return "no object is concerned: the policies select none, or the control plane has none"
+		return "no object is affected: the policies select none, or the control plane has none"
 	}
 	changed := 0
 	for i := range result.Objects {

@@ -29,15 +29,15 @@ type changeFlags struct {
 
 func (c *changeFlags) addFlags(program *command.Program, cmd *cobra.Command, karmadaContext *string) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&c.without, "without-cluster", nil, "cluster that is removed; can be repeated")
-	flags.StringArrayVar(&c.taints, "taint", nil, "taint of a cluster: "+taintForm+"; can be repeated")
-	flags.StringArrayVar(&c.labels, "label", nil, "label of a cluster: "+labelForm+"; can be repeated")
+	flags.StringSliceVar(&c.without, "without-cluster", nil, "cluster to remove; can be repeated")
+	flags.StringArrayVar(&c.taints, "taint", nil, "taint to set or remove: "+taintForm+"; can be repeated")
+	flags.StringArrayVar(&c.labels, "label", nil, "label to set or remove: "+labelForm+"; can be repeated")
 	program.CompleteClusters(cmd, "without-cluster", karmadaContext)
 	program.CompleteClusterPrefix(cmd, "taint", "=", karmadaContext)
 	program.CompleteClusterPrefix(cmd, "label", "=", karmadaContext)
 }
 
-// parse parses the flags. It returns a usage error for a value that has another form.
+// parse parses the flags. It returns a usage error for a value with another form.
 func (c *changeFlags) parse() error {
 	c.parsed = simulation.ClusterChanges{Without: c.without}
 	for _, text := range c.taints {
@@ -80,8 +80,8 @@ func parseLabel(text string) (simulation.LabelChange, error) {
 	return change, nil
 }
 
-// checkClusters returns a usage error if a flag names a cluster that does not exist.
-func (c *changeFlags) checkClusters(clusters []*clusterv1alpha1.Cluster) error {
+// verifyClusters returns a usage error if a flag names a cluster that does not exist.
+func (c *changeFlags) verifyClusters(clusters []*clusterv1alpha1.Cluster) error {
 	existing := make([]string, len(clusters))
 	for i := range clusters {
 		existing[i] = clusters[i].Name

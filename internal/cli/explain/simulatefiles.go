@@ -17,13 +17,12 @@ import (
 // givenObjects are the objects of the files.
 type givenObjects struct {
 	templates []*unstructured.Unstructured
-	// policies are as in the files. The reader prepares them when it knows the stored policies.
+	// policies are the policies as in the files. readControlPlane prepares them, because that needs the stored policies.
 	policies []policy.Object
 	notes    []string
 }
 
-// readFiles reads the objects of the files. It sends only requests for the types that the control
-// plane serves.
+// readFiles reads the objects of the files. It sends only discovery requests.
 func (o *simulateOptions) readFiles() (givenObjects, error) {
 	var given givenObjects
 	if !o.hasFiles() {
@@ -64,8 +63,7 @@ func (o *simulateOptions) readFiles() (givenObjects, error) {
 	return given, nil
 }
 
-// add adds one object. A template gets the version that the control plane prefers, because policies
-// select and bindings name only this version.
+// add adds one object. It converts a template to the preferred version of its kind, which policies and bindings use.
 func (g *givenObjects) add(mapper meta.RESTMapper, info *resource.Info) error {
 	object, ok := info.Object.(*unstructured.Unstructured)
 	if !ok {
@@ -103,8 +101,7 @@ func isNamespaced(mapping *meta.RESTMapping) bool {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// setDefaults sets the defaults of the CustomResourceDefinition in a policy from a file, as the control
-// plane does when it stores the policy.
+// setDefaults sets the defaults of the policy's CustomResourceDefinition, as the API server does when it stores the policy.
 func setDefaults(policy map[string]any, plural string) error {
 	schema, err := schemaOf(plural)
 	if err != nil {
@@ -114,7 +111,7 @@ func setDefaults(policy map[string]any, plural string) error {
 	return nil
 }
 
-// schemaOf returns the schema of a kind of policies.
+// schemaOf returns the OpenAPI schema of the policies with the given plural.
 func schemaOf(plural string) (map[string]any, error) {
 	all, err := crds.All()
 	if err != nil {
@@ -141,8 +138,8 @@ func schemaOf(plural string) (map[string]any, error) {
 	return nil, fmt.Errorf("reading the definition of %s: there is none", plural)
 }
 
-// setSchemaDefaults sets the missing fields of a value that have a default in the schema. A field is
-// set only if the object that contains it exists.
+// setSchemaDefaults sets the missing fields of value that have a default in the schema. It does not create the objects that
+// contain them.
 func setSchemaDefaults(value any, schema map[string]any) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -26,7 +26,7 @@ import (
 	"karmada.io/karmada/internal/domain/simulation"
 )
 
-// controlPlaneReader reads the objects of the control plane.
+// controlPlaneReader reads the objects that a simulation needs.
 type controlPlaneReader struct {
 	karmada client.Client
 	mapper  meta.RESTMapper
@@ -48,7 +48,7 @@ func (o *simulateOptions) newReader() (*controlPlaneReader, error) {
 			return nil, fmt.Errorf("registering API types: %w", err)
 		}
 	}
-	known := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{NewMapper(), mapper}}
+	known := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{newMapper(), mapper}}
 	karmada, err := client.New(config, client.Options{Scheme: scheme, Mapper: known})
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the control plane: %w", err)
@@ -56,8 +56,8 @@ func (o *simulateOptions) newReader() (*controlPlaneReader, error) {
 	return &controlPlaneReader{karmada, mapper}, nil
 }
 
-// readControlPlane reads the clusters, the policies, the bindings, and the templates that the given
-// objects concern. It returns them together with the given objects.
+// readControlPlane reads the clusters, policies and bindings, and the templates that the given objects affect. The returned
+// input also contains the given objects.
 func (o *simulateOptions) readControlPlane(ctx context.Context, given givenObjects) (in simulation.Input, err error) {
 	r, err := o.newReader()
 	if err != nil {
@@ -131,8 +131,8 @@ type collection struct {
 	namespace string
 }
 
-// collections returns the collections that contain the templates that the given objects replace, and
-// those that given policies select or claim. Each request reads other objects.
+// collections returns the collections of the templates that given templates replace, and that given policies select or claim.
+// The collections do not overlap.
 func (r *controlPlaneReader) collections(in *simulation.Input) []collection {
 	var found []collection
 	for _, template := range in.GivenTemplates {
@@ -165,8 +165,8 @@ func withoutOverlaps(all []collection) []collection {
 	return kept
 }
 
-// readTemplates adds the templates of a collection. A kind that the control plane does not serve, or a
-// version that it does not prefer, has no templates.
+// readTemplates adds the templates of a collection to the input. It ignores kinds that the control plane does not serve, and
+// versions that are not preferred, because policies do not select them.
 func (r *controlPlaneReader) readTemplates(ctx context.Context, of collection, in *simulation.Input) error {
 	mapping, err := r.mapper.RESTMapping(of.kind.GroupKind())
 	switch {
@@ -212,8 +212,7 @@ func defaultGates() map[string]bool {
 	}
 }
 
-// componentFlags are the flags for settings of the components, which cannot be read from the control
-// plane.
+// componentFlags are the flags for settings of components, which cannot be read from the control plane.
 type componentFlags struct {
 	gatesText     string
 	gates         map[string]bool
@@ -247,8 +246,8 @@ func (s *componentFlags) parse() error {
 	return nil
 }
 
-// resolve returns the settings of the components. A gate that no flag sets counts as enabled if a
-// binding has a field that only a component with this gate sets.
+// resolve returns the settings of the components. A gate that no flag sets is enabled if a binding has a field that is set only
+// with this gate.
 func (s *componentFlags) resolve(bindings []binding.Object) simulation.Settings {
 	enabled := defaultGates()
 	for _, each := range bindings {
@@ -266,7 +265,7 @@ func (s *componentFlags) resolve(bindings []binding.Object) simulation.Settings 
 
 // assumptions returns the assumptions on which the result depends, as sentences for the user.
 func (s *componentFlags) assumptions(in simulation.Input) []string {
-	assumed := []string{"capacity is that of the status of the Clusters: this command has no certificate for accurate estimators"}
+	assumed := []string{"the capacity is that in the status of the Clusters: this command has no certificate for accurate estimators"}
 	changed := in.Changes.Apply(in.Clusters, in.Now)
 	switch {
 	case !slices.ContainsFunc(changed, failover.HasEvictingTaint):

@@ -27,14 +27,14 @@ func NewTrace(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace (KIND/NAME | KIND NAME)",
 		Short: "Explain why an object is or is not in its clusters",
-		Long: `Check the way of one object from the control plane to its clusters: template, policy,
-binding, schedule, override policies, Work, member object and status. Each line has a
-verdict: ok, failed, pending (waits for a controller, a member or you), unknown (could not
-be read) or - (not checked, or without effect). Lines with "left out" name the clusters that the scheduler
-does not use, each with the filter and the reason. "Next:" says what you can do.
+		Long: `Follow one object from the control plane to its clusters: template, policy, binding,
+schedule, override policies, Work, member object and status. Each line has a verdict: ok,
+failed, pending (waits for a controller, a member or you), unknown (could not be read) or
+- (not checked, or without effect). Lines with "left out" name the clusters that the
+scheduler does not use, each with the filter and the reason. "Next:" tells you what to do.
 
-The clusters are read through the control plane. In a fleet of more than 10 clusters,
-only clusters with a problem are queried; the Works have the state of the others.
+Members are queried through the control plane. If the object is in more than 10 clusters,
+only clusters with a problem are queried; for the others, the Works report the state.
 
 The exit code is 0 if all lines are ok, and 1 if the state is not as wanted or unknown.`,
 		Example: program.Examples(`
@@ -44,9 +44,9 @@ The exit code is 0 if all lines are ok, and 1 if the state is not as wanted or u
 			# One line for each cluster
 			{{program}} trace deploy web -n shop -o wide
 
-			# The result for a program
+			# Print JSON for a program
 			{{program}} trace deploy/web -n shop -o json`),
-		Args: o.check,
+		Args: o.validate,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.AddFlags(cmd)
@@ -54,8 +54,8 @@ The exit code is 0 if all lines are ok, and 1 if the state is not as wanted or u
 	return cmd
 }
 
-// check returns a usage error if arguments or flags are wrong. It sends no request.
-func (o *traceOptions) check(cmd *cobra.Command, args []string) error {
+// validate returns a usage error if arguments or flags are wrong. It sends no request.
+func (o *traceOptions) validate(cmd *cobra.Command, args []string) error {
 	if o.format == console.Name {
 		return command.NewUsageError("--output name is not supported: use json, yaml or wide")
 	}
@@ -79,7 +79,8 @@ func (o *traceOptions) run(ctx context.Context, args []string) error {
 	return diagnosisError(diagnosis)
 }
 
-// diagnosisError returns an error that names the first link that is not as wanted, or nil.
+// diagnosisError returns an error that names the first link with the verdict of the diagnosis. It returns nil if the diagnosis
+// is ok.
 func diagnosisError(diagnosis diagnose.Diagnosis) error {
 	switch diagnosis.Verdict {
 	case diagnose.OK, diagnose.NotApplicable:
@@ -97,7 +98,7 @@ func diagnosisError(diagnosis diagnose.Diagnosis) error {
 	return fmt.Errorf("the result is %s", diagnosis.Verdict)
 }
 
-// maxRemedies is the maximum number of remedies after the lines.
+// maxRemedies limits how many remedies are printed after the lines.
 const maxRemedies = 3
 
 // traceDocument is the result in JSON and YAML.
@@ -125,7 +126,7 @@ func (o *traceOptions) print(template Template, diagnosis diagnose.Diagnosis) er
 	}})
 }
 
-// printText writes one line for each line of the diagnosis, and then the remedies.
+// printText writes the lines, and then the remedies.
 func printText(out io.Writer, style console.Style, lines []traceLine, remedies []string) error {
 	for _, line := range lines {
 		verdict := colorVerdict(style, line.verdict, fmt.Sprintf("%-7s", verdictLabel(line.verdict)))
@@ -145,7 +146,7 @@ func printText(out io.Writer, style console.Style, lines []traceLine, remedies [
 	return nil
 }
 
-// verdictLabel returns the text of a verdict.
+// verdictLabel returns the text of a verdict in the output.
 func verdictLabel(verdict diagnose.Verdict) string {
 	if verdict == diagnose.NotApplicable {
 		return "-"
@@ -166,8 +167,7 @@ func colorVerdict(style console.Style, verdict diagnose.Verdict, text string) st
 	}
 }
 
-// remediesOf returns the remedies, those of the most severe verdict first. Each remedy is returned
-// once.
+// remediesOf returns each remedy once, those of the most severe verdict first.
 func remediesOf(diagnosis diagnose.Diagnosis) []string {
 	var remedies []string
 	for _, verdict := range []diagnose.Verdict{diagnose.Failed, diagnose.Unknown, diagnose.Pending, diagnose.OK, diagnose.NotApplicable} {
@@ -185,7 +185,7 @@ func remediesOf(diagnosis diagnose.Diagnosis) []string {
 }
 
 const (
-	// maxNamedClusters is the maximum number of clusters that one line names.
+	// maxNamedClusters limits how many clusters one line names.
 	maxNamedClusters = 5
 	// placeholder replaces the name of the cluster in a message about several clusters.
 	placeholder = "<cluster>"

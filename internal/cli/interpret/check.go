@@ -12,11 +12,11 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
-// failed is the result of the check of an invalid script. A valid script has the result PASS, and an
-// operation without a script has the result UNSET.
+// failed is the result for an invalid script. The result for a valid script is PASS, and for an operation without a script
+// UNSET.
 const failed = "ERROR"
 
-// checkReport is the result of the check of one customization.
+// checkReport is the validation result for one customization.
 type checkReport struct {
 	Source string       `json:"source"`
 	Name   string       `json:"name"`
@@ -24,26 +24,26 @@ type checkReport struct {
 	Rules  []ruleReport `json:"rules"`
 }
 
-// targetReport is the kind of a customization. Error is empty if the kind is complete and valid.
+// targetReport is the target kind of a customization. Error is empty if the kind is complete and valid.
 type targetReport struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Error      string `json:"error,omitempty"`
 }
 
-// ruleReport is the result of the check of one script. Error is empty unless Result is ERROR.
+// ruleReport is the validation result for one script. Error is empty unless Result is ERROR.
 type ruleReport struct {
 	Operation string `json:"operation"`
 	Result    string `json:"result"`
 	Error     string `json:"error,omitempty"`
 }
 
-// check compiles the scripts of all customizations, and prints a report.
-func (o *options) check(sources []source) error {
+// reportValidity compiles the scripts of all customizations, and prints a report.
+func (o *options) reportValidity(sources []source) error {
 	reports := []checkReport{}
 	failures := 0
 	for _, source := range sources {
-		report := checkReport{Source: source.place, Name: source.Name, Target: checkTarget(source.Spec.Target), Rules: checkRules(source)}
+		report := checkReport{Source: source.location, Name: source.Name, Target: validateTarget(source.Spec.Target), Rules: validateScripts(source)}
 		reports = append(reports, report)
 		if report.Target.Error != "" || slices.ContainsFunc(report.Rules, func(rule ruleReport) bool { return rule.Result == failed }) {
 			failures++
@@ -67,7 +67,7 @@ func (o *options) check(sources []source) error {
 	return nil
 }
 
-func checkTarget(target configv1alpha1.CustomizationTarget) targetReport {
+func validateTarget(target configv1alpha1.CustomizationTarget) targetReport {
 	report := targetReport{APIVersion: target.APIVersion, Kind: target.Kind}
 	_, invalid := schema.ParseGroupVersion(target.APIVersion)
 	switch {
@@ -83,7 +83,7 @@ func checkTarget(target configv1alpha1.CustomizationTarget) targetReport {
 	return report
 }
 
-func checkRules(source source) (reports []ruleReport) {
+func validateScripts(source source) (reports []ruleReport) {
 	for _, operation := range interpreter.ScriptOperations() {
 		report := ruleReport{Operation: string(operation.Name), Result: "UNSET"}
 		if text := operation.Script(&source.Spec.Customizations); text != "" {

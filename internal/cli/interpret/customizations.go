@@ -24,21 +24,21 @@ const kindName = configv1alpha1.ResourceKindResourceInterpreterCustomization
 
 var customizationKind = configv1alpha1.GroupVersion.WithKind(kindName)
 
-// source is a customization with the place from which it was read.
+// source is a customization with the location from which it was read.
 type source struct {
 	*configv1alpha1.ResourceInterpreterCustomization
-	// place is a path, a URL, or the kind and the name of an object in the control plane.
-	place string
+	// location is a path, a URL, or the kind and name of an object in the control plane.
+	location string
 }
 
-// customizationsOf returns the customizations. One without a name gets the place as its name, so
-// that the errors of its scripts say where they are.
+// customizationsOf returns the customizations of the sources. A customization without a name gets its location as the name, so
+// that errors of its scripts name the location.
 func customizationsOf(sources []source) (found []*configv1alpha1.ResourceInterpreterCustomization) {
 	for _, source := range sources {
 		named := source.ResourceInterpreterCustomization
 		if named.Name == "" {
 			named = named.DeepCopy()
-			named.Name = source.place
+			named.Name = source.location
 		}
 		found = append(found, named)
 	}
@@ -74,7 +74,8 @@ func (o *options) readCustomizations(ctx context.Context, names []string) ([]sou
 	return found, nil
 }
 
-// expand returns the paths and URLs that a value of -f stands for. Those of a directory are sorted.
+// expand returns the paths and URLs for one value of -f, which can be a directory or a pattern. The files of a directory are
+// sorted.
 func (o *options) expand(name string) (files []string, err error) {
 	info, err := os.Stat(name)
 	switch {
@@ -106,8 +107,7 @@ func (o *options) expand(name string) (files []string, err error) {
 	return files, err
 }
 
-// customization decodes a document. An unknown field is an error, because a misspelled operation
-// would be ignored otherwise.
+// customization decodes the document. Unknown fields are errors, because otherwise a misspelled operation would be ignored.
 func (d document) customization() (*configv1alpha1.ResourceInterpreterCustomization, error) {
 	object, err := d.object()
 	if err != nil {
@@ -123,8 +123,8 @@ func (d document) customization() (*configv1alpha1.ResourceInterpreterCustomizat
 	return read, nil
 }
 
-// getCustomizations reads the named customizations from the control plane. If one does not exist,
-// the error lists those that exist.
+// getCustomizations reads the named customizations from the control plane. If one does not exist, the error lists the existing
+// ones.
 func (o *options) getCustomizations(ctx context.Context, names []string) ([]source, error) {
 	karmada, err := o.customizationClient()
 	if err != nil {
@@ -195,9 +195,8 @@ func (o *options) completeNames(cmd *cobra.Command, args []string, _ string) ([]
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), none
 }
 
-// noteUnusedScripts prints a note for each script of the operations that never runs, because another
-// customization of the same kind has a script for the same operation. The control plane rejects such
-// customizations.
+// noteUnusedScripts prints a note for each script that never runs, because another customization has a script for the same kind
+// and operation. The control plane rejects such customizations.
 func (o *options) noteUnusedScripts(sources []source, operations ...interpreter.ScriptOperation) {
 	customizations := customizationsOf(sources)
 	merged := interpreter.MergeCustomizations(customizations)

@@ -31,7 +31,7 @@ func (o *options) edit(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := newScriptFile(original).checkEditable(); err != nil {
+	if err := newScriptFile(original).validateEditable(); err != nil {
 		return err
 	}
 	session := editSession{original: original, showsDoc: o.showsDoc}
@@ -53,8 +53,7 @@ func (o *options) edit(ctx context.Context, names []string) error {
 	return printer.PrintObj(edited, o.Program.Out)
 }
 
-// openFile reads the only customization of the file. It also returns a function that writes the
-// changed customization to the file.
+// openFile reads the only customization in the file. The returned function writes the changed customization to the file.
 func (o *options) openFile(ctx context.Context) (*configv1alpha1.ResourceInterpreterCustomization, writeFunc, error) {
 	path := o.filenames[0]
 	if files, err := o.expand(path); err == nil && (len(files) != 1 || files[0] != path) {
@@ -73,8 +72,8 @@ func (o *options) openFile(ctx context.Context) (*configv1alpha1.ResourceInterpr
 	}, nil
 }
 
-// openStored reads the customization in the control plane. It also returns a function that writes the
-// changed fields to the control plane.
+// openStored reads the named customization in the control plane. The returned function writes the changed fields to the control
+// plane.
 func (o *options) openStored(ctx context.Context, names []string) (*configv1alpha1.ResourceInterpreterCustomization, writeFunc, error) {
 	read, err := o.getCustomizations(ctx, names)
 	if err != nil {
@@ -112,12 +111,11 @@ type editSession struct {
 	text string
 }
 
-// maxAttempts is the maximum number of times that the editor is opened. It ends the loop for an editor
-// without a user.
+// maxAttempts limits how often the editor is opened, for editors that no user operates.
 const maxAttempts = 50
 
-// run opens the editor until the user saves a valid text. It returns the changed customization, or
-// nil if the user changed nothing. If the user saves an invalid text unchanged, it returns an error.
+// run opens the editor until the user saves a valid text. It returns the changed customization, or nil if the user changed
+// nothing. If the user saves an invalid text a second time without a change, it returns an error.
 func (s *editSession) run() (*configv1alpha1.ResourceInterpreterCustomization, error) {
 	shown := newScriptFile(s.original).format(s.showsDoc)
 	var problem error
@@ -137,7 +135,7 @@ func (s *editSession) run() (*configv1alpha1.ResourceInterpreterCustomization, e
 		if err == nil {
 			return edited, nil
 		}
-		problem, shown = err, withProblem(text, err)
+		problem, shown = err, insertProblem(text, err)
 	}
 	return nil, s.keepText(fmt.Errorf("edit cancelled, no valid changes were saved: %w", problem))
 }
@@ -158,7 +156,7 @@ func (s *editSession) parse(text string) (*configv1alpha1.ResourceInterpreterCus
 	return edited, nil
 }
 
-// keepText stores the text of the user in a temporary file, and adds its path to the error.
+// keepText stores the user's text in a temporary file, and adds its path to cause.
 func (s *editSession) keepText(cause error) error {
 	file, err := os.CreateTemp("", "karmadactl-interpret-*.lua")
 	if err != nil {
@@ -171,7 +169,7 @@ func (s *editSession) keepText(cause error) error {
 	return fmt.Errorf("%w\nyour changes are in %s", cause, file.Name())
 }
 
-// openEditor returns the text that the user saved.
+// openEditor opens text in the user's editor, and returns the saved text.
 func openEditor(text string) (string, error) {
 	saved, path, err := editor.NewDefaultEditor([]string{"KUBE_EDITOR", "EDITOR"}).LaunchTempFile("karmadactl-interpret-", ".lua", strings.NewReader(text))
 	if path != "" {

@@ -1,11 +1,10 @@
-// Package interpret checks, runs and edits the scripts of ResourceInterpreterCustomizations, in files
-// or in the control plane.
+// Package interpret contains the command that validates, runs and edits the scripts of ResourceInterpreterCustomizations, in
+// files or in the control plane.
 //
 // Invariants:
-//
-//   - Scripts run with the engine, the limits and the merging of the control plane.
+//   - Scripts run with the engine, the limits and the merge rules of the control plane.
 //   - Without --edit, the command writes nothing. With files, it sends no request to a control plane.
-//   - Standard output contains only results. What a script prints goes to standard error.
+//   - Standard output contains only results. The output of scripts goes to standard error.
 package interpret
 
 import (
@@ -55,8 +54,8 @@ are in files (-f), or in the control plane (their names as arguments).
 
 Without --check and --edit, an operation runs on objects in files, and its results are
 printed. If neither files nor names are given, the operation runs with the whole
-configuration of the control plane: its customizations, its webhooks, and the rules that
-Karmada contains. A line on standard error says what answered.
+configuration of the control plane: its customizations, its webhooks, and the built-in rules.
+A line on standard error names the source of the rule.
 
 ` + operationsHelp() + `
 The exit code is 0 if the operation succeeds or all scripts are valid, 2 for wrong usage,
@@ -88,8 +87,8 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	o.ClientFlags.AddFlags(cmd)
 	flags := cmd.Flags()
 	o.isSet = flags.Changed
-	flags.StringSliceVarP(&o.filenames, "filename", "f", nil, "files, directories or URLs with customizations; - is standard input")
-	flags.BoolVarP(&o.recursive, "recursive", "R", false, "also read the subdirectories of the directories of -f")
+	flags.StringSliceVarP(&o.filenames, "filename", "f", nil, "files, directories or URLs with customizations; - means standard input")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "also read the subdirectories of the directories in -f")
 	flags.BoolVar(&o.checks, "check", false, "check the scripts without running them")
 	flags.BoolVar(&o.edits, "edit", false, "edit the scripts in an editor ($KUBE_EDITOR, $EDITOR, or vi) and write them back")
 	flags.BoolVar(&o.showsDoc, "show-doc", false, "with --edit, describe the function of each script in the editor")
@@ -140,7 +139,7 @@ func (o *options) run(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		return o.check(found)
+		return o.reportValidity(found)
 	default:
 		return o.execute(ctx, names)
 	}
@@ -159,8 +158,7 @@ func (o *options) noteUnusedFlags() {
 	}
 }
 
-// interpreterOptions returns the options of the interpreter of a control plane. The lines that scripts
-// print go to standard error.
+// interpreterOptions returns the options of the interpreter, which prints the output of scripts to standard error.
 func (o *options) interpreterOptions() interpreters.Options {
 	return interpreters.Options{Print: func(line string) { o.Program.Messagef("%s", line) }}
 }

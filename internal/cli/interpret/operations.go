@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// result is one named result of an operation. The value can be encoded in JSON.
+// result is one named result of an operation. Its value can be encoded in JSON.
 type result struct {
 	name  string
 	value any
@@ -25,13 +25,12 @@ type result struct {
 // runFunc runs one operation on its input.
 type runFunc func(context.Context, inputs) ([]result, error)
 
-// operationRow describes how the command runs an operation.
+// operationRow describes the input of an operation and the rule that runs it.
 type operationRow struct {
-	// flags are the flags with the input. The operation needs all of them, or exactly one if
-	// takesOneObject is true.
+	// flags are the input flags. The operation needs all of them, or exactly one if takesOneObject is true.
 	flags          []string
 	takesOneObject bool
-	// rule returns the function that runs the operation, or nil if the rules do not support it.
+	// rule returns the function that runs the operation, or nil if the rules lack it.
 	rule func(interpreter.Rules) runFunc
 }
 
@@ -80,7 +79,7 @@ var operationRows = map[configv1alpha1.InterpreterOperation]operationRow{
 	}},
 }
 
-// readObject returns a function that runs a rule whose only argument is an object.
+// readObject returns a function that runs a rule whose only argument is an object. It returns nil for a nil rule.
 func readObject[T any](name string, rule func(context.Context, *unstructured.Unstructured) (T, error)) runFunc {
 	if rule == nil {
 		return nil
@@ -91,8 +90,8 @@ func readObject[T any](name string, rule func(context.Context, *unstructured.Uns
 	}
 }
 
-// reviseObject returns a function that runs a rule whose arguments are the desired object and one
-// more value, and which returns the changed object.
+// reviseObject returns a function that runs a rule which changes the desired object according to one more argument. It returns
+// nil for a nil rule.
 func reviseObject[T any](name string, rule func(context.Context, *unstructured.Unstructured, T) (*unstructured.Unstructured, error), argument func(inputs) T) runFunc {
 	if rule == nil {
 		return nil
@@ -161,8 +160,8 @@ func (o *options) execute(ctx context.Context, names []string) error {
 	return o.printResults(results)
 }
 
-// findRule returns the function that runs the operation on a kind: with the given customizations, or
-// with the rules of the control plane if none are given.
+// findRule returns the function that runs the operation for a kind with the customizations that the user named, or with the rules
+// of the control plane if the user named none.
 func (o *options) findRule(ctx context.Context, operation operation, kind schema.GroupVersionKind, names []string) (runFunc, error) {
 	if len(o.filenames) == 0 && len(names) == 0 {
 		return o.findLiveRule(ctx, operation, kind)
@@ -172,7 +171,7 @@ func (o *options) findRule(ctx context.Context, operation operation, kind schema
 		return nil, err
 	}
 	o.noteUnusedScripts(sources, operation.ScriptOperation)
-	if err := checkTargets(sources, kind); err != nil {
+	if err := verifyTargets(sources, kind); err != nil {
 		return nil, err
 	}
 	customized, err := interpreters.NewCustomized(o.interpreterOptions(), customizationsOf(sources))
@@ -186,8 +185,8 @@ func (o *options) findRule(ctx context.Context, operation operation, kind schema
 	return operation.rule(interpreter.New(customized).Rules(kind)), nil
 }
 
-// checkTargets returns an error if no customization is for the kind.
-func checkTargets(sources []source, kind schema.GroupVersionKind) error {
+// verifyTargets returns an error if none of the customizations is for the kind.
+func verifyTargets(sources []source, kind schema.GroupVersionKind) error {
 	var targets []string
 	for _, source := range sources {
 		target := interpreter.TargetOf(source.ResourceInterpreterCustomization)
@@ -205,8 +204,8 @@ func checkTargets(sources []source, kind schema.GroupVersionKind) error {
 	return fmt.Errorf("the object is %s, but the given customizations are for %s", describeKind(kind), strings.Join(targets, ", "))
 }
 
-// findLiveRule returns the function that runs the operation with the rules of the control plane. It
-// prints which source of the control plane has the rule.
+// findLiveRule returns the function that runs the operation with the rules of the control plane, and prints the source of the
+// rule.
 func (o *options) findLiveRule(ctx context.Context, operation operation, kind schema.GroupVersionKind) (runFunc, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("the control plane did not respond within %s", requestTimeout))
 	defer cancel()
@@ -216,7 +215,7 @@ func (o *options) findLiveRule(ctx context.Context, operation operation, kind sc
 	}
 	run := operation.rule(live.Rules(kind))
 	if run == nil {
-		return nil, fmt.Errorf("%w: the control plane has no customization, no webhook and no own rule for it", interpreter.NewNotFoundError(operation.Name, kind))
+		return nil, fmt.Errorf("%w: the control plane has no customization, no webhook and no built-in rule for it", interpreter.NewNotFoundError(operation.Name, kind))
 	}
 	origin := "the default for every kind"
 	for _, source := range live.Sources() {
@@ -225,6 +224,6 @@ func (o *options) findLiveRule(ctx context.Context, operation operation, kind sc
 			break
 		}
 	}
-	o.Program.Messagef("%s of %s: answered by %s", operation.Name, describeKind(kind), origin)
+	o.Program.Messagef("%s of %s: interpreted by %s", operation.Name, describeKind(kind), origin)
 	return run, nil
 }

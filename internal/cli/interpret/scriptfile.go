@@ -46,8 +46,8 @@ func newScriptFile(from *configv1alpha1.ResourceInterpreterCustomization) script
 	return file
 }
 
-// checkEditable returns an error if the text of a script would be read as a marker.
-func (f scriptFile) checkEditable() error {
+// validateEditable returns an error if the text of a script would be read as a marker.
+func (f scriptFile) validateEditable() error {
 	for operation, text := range f.scripts {
 		for line := range strings.Lines(text) {
 			if marker, _ := cutMarker(line); marker != "" {
@@ -68,7 +68,7 @@ func (f scriptFile) format(showsDoc bool) string {
 	for _, operation := range interpreter.ScriptOperations() {
 		fmt.Fprintf(&text, "\n%s %s\n", ruleMarker, operation.Name)
 		if showsDoc {
-			text.WriteString(docOf(operation))
+			text.WriteString(formatDoc(operation))
 		}
 		if script := f.scripts[operation.Name]; script != "" {
 			text.WriteString(strings.TrimRight(script, "\n") + "\n")
@@ -77,11 +77,11 @@ func (f scriptFile) format(showsDoc bool) string {
 	return text.String()
 }
 
-// docOf returns the description of an operation as a comment in Lua.
-func docOf(operation interpreter.ScriptOperation) string { return "-- " + operation.Help + "\n" }
+// formatDoc returns the description of an operation as a comment in Lua.
+func formatDoc(operation interpreter.ScriptOperation) string { return "-- " + operation.Help + "\n" }
 
-// withProblem replaces the header of a text that was not accepted with the help and the problem.
-func withProblem(text string, problem error) string {
+// insertProblem replaces the header of a text that was not accepted with the help and the problem.
+func insertProblem(text string, problem error) string {
 	offset := 0
 	for line := range strings.Lines(text) {
 		if marker, _ := cutMarker(line); marker != "" || !isComment(line) {
@@ -149,7 +149,7 @@ func (f scriptFile) trimScripts(hasDoc bool) {
 	for _, operation := range interpreter.ScriptOperations() {
 		text := f.scripts[operation.Name]
 		if hasDoc {
-			text = strings.Replace(text, docOf(operation), "", 1)
+			text = strings.Replace(text, formatDoc(operation), "", 1)
 		}
 		f.scripts[operation.Name] = strings.Trim(text, "\n")
 		if strings.TrimSpace(text) == "" {

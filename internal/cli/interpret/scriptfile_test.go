@@ -31,7 +31,7 @@ func TestScriptFileRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scripts := map[configv1alpha1.InterpreterOperation]string{}
 		for _, operation := range interpreter.ScriptOperations() {
-			lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "return 1", "-- comment", "  ---@name", "\tx = [[", "]]", "--", docOf(operation)})).Draw(t, "lines")
+			lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "return 1", "-- comment", "  ---@name", "\tx = [[", "]]", "--", formatDoc(operation)})).Draw(t, "lines")
 			if text := strings.Join(lines, "\n"); strings.TrimSpace(text) != "" {
 				scripts[operation.Name] = text
 			}
@@ -39,7 +39,7 @@ func TestScriptFileRoundTrip(t *testing.T) {
 		original := customizationWith(scripts)
 		hasDoc := rapid.Bool().Draw(t, "doc")
 		text := newScriptFile(original).format(hasDoc)
-		for _, saved := range []string{text, withProblem(text, errors.New("a problem\nin two lines"))} {
+		for _, saved := range []string{text, insertProblem(text, errors.New("a problem\nin two lines"))} {
 			file, err := parseScriptFile(saved, hasDoc)
 			if err != nil {
 				t.Fatalf("%v in:\n%s", err, saved)
@@ -97,7 +97,7 @@ func FuzzParseScriptFile(f *testing.F) {
 				file.applyTo(customizationWith(nil))
 			}
 		}
-		if again := withProblem(withProblem(text, errors.New("a")), errors.New("a")); again != withProblem(text, errors.New("a")) {
+		if again := insertProblem(insertProblem(text, errors.New("a")), errors.New("a")); again != insertProblem(text, errors.New("a")) {
 			t.Errorf("the header grows: %q", again)
 		}
 	})
@@ -115,7 +115,7 @@ func TestScriptWithAMarkerIsNotEditable(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			original := customizationWith(map[configv1alpha1.InterpreterOperation]string{"InterpretHealth": test.script})
-			if err := newScriptFile(original).checkEditable(); !matches(err, test.err) {
+			if err := newScriptFile(original).validateEditable(); !matches(err, test.err) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}
 		})

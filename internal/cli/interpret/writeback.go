@@ -17,8 +17,8 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// parseEditedFile returns the only customization of a file. It returns an error for a list, because
-// the fields are written back to the top level of the file.
+// parseEditedFile returns the only customization in a file. It returns an error for a list, because writeEditedFile changes
+// fields at the top level of the file.
 func parseEditedFile(path string, text []byte) (*configv1alpha1.ResourceInterpreterCustomization, error) {
 	documents, err := parseDocuments(path, text)
 	if err != nil {
@@ -33,8 +33,8 @@ func parseEditedFile(path string, text []byte) (*configv1alpha1.ResourceInterpre
 	return documents[0].customization()
 }
 
-// writeEditedFile changes the fields of a file that differ between the customizations, and keeps all
-// others with their order and comments. read is the content of the file before the edit.
+// writeEditedFile writes the fields that differ between original and edited to the file, and keeps all other fields, their order
+// and comments. read is the content of the file before the edit; if the file has changed since, writeEditedFile returns an error.
 func writeEditedFile(path string, read []byte, original, edited *configv1alpha1.ResourceInterpreterCustomization) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func writeEditedFile(path string, read []byte, original, edited *configv1alpha1.
 	if _, err := parseJSON(current); err == nil {
 		apply = changeJSON
 	}
-	text, err := apply(current, changesOf(original, edited))
+	text, err := apply(current, listChanges(original, edited))
 	if err != nil {
 		return fmt.Errorf("changing %s: %w", path, err)
 	}
@@ -71,7 +71,7 @@ type change struct {
 	text string
 }
 
-func changesOf(original, edited *configv1alpha1.ResourceInterpreterCustomization) (changes []change) {
+func listChanges(original, edited *configv1alpha1.ResourceInterpreterCustomization) (changes []change) {
 	before, after := original.Spec, edited.Spec
 	if before.Target.APIVersion != after.Target.APIVersion {
 		changes = append(changes, change{[]string{"spec", "target", "apiVersion"}, after.Target.APIVersion})
@@ -133,8 +133,7 @@ func changeYAML(text []byte, changes []change) ([]byte, error) {
 	}
 }
 
-// setNode sets the text at a path of keys below a mapping, or removes the value if the text is empty.
-// It creates missing mappings. A text with several lines is written as a block.
+// setNode sets the text at a path of keys below the mapping, and creates missing mappings. An empty text removes the value.
 func setNode(mapping *yamlv3.Node, path []string, text string) {
 	if len(mapping.Content) == 0 {
 		mapping.Style &^= yamlv3.FlowStyle // the braces of {} would stay around new fields

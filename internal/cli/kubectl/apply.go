@@ -42,10 +42,10 @@ func NewApply(program *command.Program) *cobra.Command {
 		Short: "Apply files to the control plane, and propagate their objects to members",
 		Long: `Apply files to the control plane.
 
-With --cluster or --all-clusters each applied object is followed by a policy that
-propagates only this object to those members. The name of the policy is derived
-from the object, so applying again with other members moves the object. The policy
-stays when its object is deleted or pruned: delete it as well.`,
+With --cluster or --all-clusters, the command also applies a policy for each object, which
+propagates only this object to those members. The name of the policy is derived from the
+object, so applying it again with other members moves the object. The policy stays when its
+object is deleted or pruned: delete it too.`,
 		Example: program.Examples(`
 			# Apply a file without propagating its objects
 			{{program}} apply -f web.yaml
@@ -59,14 +59,14 @@ stays when its object is deleted or pruned: delete it as well.`,
 			# Print the objects and policies without applying them
 			{{program}} apply -f web.yaml --all-clusters --dry-run=client -o yaml`),
 		DisableFlagsInUseLine: true,
-		Args:                  func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
+		Args:                  func(cmd *cobra.Command, args []string) error { return o.validate(cmd, args) },
 		RunE:                  func(cmd *cobra.Command, args []string) error { return o.run(cmd, factory, args) },
 	}
 	o.flags.AddFlags(cmd)
 	o.ClientFlags.AddFlags(cmd)
 	o.AddNamespaceFlag(cmd, factory)
-	cmd.Flags().StringSliceVarP(&o.clusters, "cluster", "C", nil, "members to propagate the applied objects to, comma separated")
-	cmd.Flags().BoolVar(&o.allClusters, "all-clusters", false, "propagate the applied objects to all members, also to those that join later")
+	cmd.Flags().StringSliceVarP(&o.clusters, "cluster", "C", nil, "members to which the applied objects are propagated, comma separated")
+	cmd.Flags().BoolVar(&o.allClusters, "all-clusters", false, "propagate the applied objects to all members, including those that join later")
 	program.CompleteClusters(cmd, "cluster", &o.Context)
 	return cmd
 }
@@ -74,8 +74,8 @@ stays when its object is deleted or pruned: delete it as well.`,
 // createsPolicies reports whether the applied objects are propagated to members.
 func (o *applyOptions) createsPolicies() bool { return o.allClusters || len(o.clusters) > 0 }
 
-// check returns a usage error if arguments or flags are wrong. It sends no request.
-func (o *applyOptions) check(cmd *cobra.Command, args []string) error {
+// validate returns a usage error if arguments or flags are wrong. It sends no request.
+func (o *applyOptions) validate(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 0:
 		return command.NewUsageError("unexpected argument %q: set files with -f", args[0])
@@ -92,14 +92,14 @@ func (o *applyOptions) check(cmd *cobra.Command, args []string) error {
 }
 
 func (o *applyOptions) run(cmd *cobra.Command, factory cmdutil.Factory, args []string) error {
-	if err := o.CheckKubeconfig(); err != nil {
+	if err := o.VerifyKubeconfig(); err != nil {
 		return err
 	}
-	if err := o.checkClusters(cmd.Context()); err != nil {
+	if err := o.verifyClusters(cmd.Context()); err != nil {
 		return err
 	}
-	// The next steps are the code of kubectl's command. This code ignores contexts, so let an
-	// interrupt end the process again. It also prints its errors itself, and exits after an error.
+	// From here on, kubectl's code runs. It ignores contexts, so an interrupt must end the process again. It also prints its
+	// errors itself, and exits after an error.
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	applyOptions, err := o.flags.ToOptions(factory, cmd, o.Program.Name, args)
 	cmdutil.CheckErr(err)
@@ -123,8 +123,8 @@ func withoutDuplicates(names []string) (kept []string) {
 	return kept
 }
 
-// checkClusters returns an error if a named member does not exist.
-func (o *applyOptions) checkClusters(ctx context.Context) error {
+// verifyClusters returns an error if a named member does not exist.
+func (o *applyOptions) verifyClusters(ctx context.Context) error {
 	if len(o.clusters) == 0 {
 		return nil
 	}
@@ -132,8 +132,7 @@ func (o *applyOptions) checkClusters(ctx context.Context) error {
 	return err
 }
 
-// policyApplier applies objects, and for each object a policy that propagates the object to
-// members.
+// policyApplier applies objects, and for each object a policy that propagates it to members.
 type policyApplier struct {
 	options *kubectlapply.ApplyOptions
 	factory cmdutil.Factory
@@ -142,9 +141,8 @@ type policyApplier struct {
 	messagef func(format string, args ...any)
 }
 
-// run applies each object, and right after it the policy of this object. If an object is rejected,
-// run applies no policy for it, and continues with the other objects. The final steps of kubectl,
-// printing a list and pruning, run once for all objects.
+// run applies each object and then its policy. If an object is rejected, run skips its policy and continues with the other
+// objects. kubectl's final steps, printing a list and pruning, run once for all objects.
 func (p *policyApplier) run() error {
 	kinds, err := p.findPolicyMappings()
 	if err != nil {
@@ -197,8 +195,8 @@ func (p *policyApplier) applyWithPolicy(object *resource.Info, kinds policyMappi
 	return append(applied, policyInfo), nil
 }
 
-// warnAboutOtherPolicy prints a warning if another policy has claimed the object. The new policy
-// then has no effect, because a policy does not preempt another policy by default.
+// warnAboutOtherPolicy prints a warning if another policy has claimed the object. The new policy then has no effect, because
+// policies do not preempt each other by default.
 func (p *policyApplier) warnAboutOtherPolicy(object, policyInfo *resource.Info) {
 	stored, err := meta.Accessor(object.Object)
 	if err != nil {
@@ -219,8 +217,8 @@ func (p *policyApplier) apply(object *resource.Info) error {
 // policyMappings are the REST mappings of both kinds of policies.
 type policyMappings struct{ namespaced, clusterWide *meta.RESTMapping }
 
-// findPolicyMappings returns the REST mappings of policies. It runs before any object is applied,
-// and returns an error if the control plane does not serve policies.
+// findPolicyMappings returns the REST mappings of policies, or an error if the control plane does not serve policies. It runs
+// before any object is applied.
 func (p *policyApplier) findPolicyMappings() (kinds policyMappings, err error) {
 	find := func(kind string) (mapping *meta.RESTMapping) {
 		if err == nil {
@@ -236,6 +234,8 @@ func (p *policyApplier) findPolicyMappings() (kinds policyMappings, err error) {
 	return kinds, nil
 }
 
+// newPolicyInfo returns the policy that propagates the object. If the policy with the generated name belongs to another
+// object, the returned policy has an unambiguous name.
 func (p *policyApplier) newPolicyInfo(object *resource.Info, kinds policyMappings) (*resource.Info, error) {
 	mapping := kinds.clusterWide
 	if object.Namespaced() {
@@ -259,9 +259,8 @@ func (p *policyApplier) newPolicyInfo(object *resource.Info, kinds policyMapping
 	}, nil
 }
 
-// newPolicy returns a policy that propagates one object to the clusters, or to all clusters if
-// clusters is empty. It sets no other fields, so that applying the policy again changes only these
-// fields.
+// newPolicy returns a policy that propagates the object to the given clusters, or to all clusters if there are none. It sets no
+// other fields, so that applying it again keeps the fields that others set.
 func newPolicy(kind schema.GroupVersionKind, object *resource.Info, clusters []string) *unstructured.Unstructured {
 	selected := object.Mapping.GroupVersionKind
 	apiVersion, kindName := selected.ToAPIVersionAndKind()

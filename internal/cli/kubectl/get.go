@@ -19,8 +19,7 @@ type getOptions struct {
 
 	scope   command.Scope
 	timeout command.RequestTimeout
-	// completionTarget is the target that contains the names with which a shell completes
-	// arguments.
+	// completionTarget is the target whose objects complete arguments.
 	completionTarget  command.Target
 	clusters          []string
 	allNamespaces     bool
@@ -39,9 +38,9 @@ func NewGet(program *command.Program) *cobra.Command {
 		Short: "Show objects of the control plane and of its members",
 		Long: `Show objects of the control plane and of its members.
 
-Tables have a column CLUSTER, which is Karmada for the control plane, and a column
-ADOPTION: Y for an object in a member that Karmada manages, N for one that it does
-not, - in the control plane. In other formats an object of a member has the
+Tables have two more columns. CLUSTER is the name of the member, or Karmada for the control
+plane. ADOPTION is Y for a member's object that Karmada manages, N for any other object of a
+member, and - in the control plane. In other formats, the objects of members have the
 annotation ` + clusterv1alpha1.QueryFromClusterAnnotation + ` with the name of the member.`,
 		Example: program.Examples(`
 			# The deployments of the control plane
@@ -57,7 +56,7 @@ annotation ` + clusterv1alpha1.QueryFromClusterAnnotation + ` with the name of t
 			# Print JSON for a program
 			{{program}} get pods -A -s members -o json`),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
-		Args:              o.check,
+		Args:              o.validate,
 		ValidArgsFunction: o.complete,
 		SuggestFor:        []string{"list", "ls"},
 	}
@@ -82,8 +81,8 @@ func (o *getOptions) addFlags(cmd *cobra.Command) {
 	o.Program.CompleteClusters(cmd, "clusters", &o.Context)
 }
 
-// check returns a usage error if arguments or flags are wrong. It sends no request.
-func (o *getOptions) check(_ *cobra.Command, args []string) error {
+// validate returns a usage error if arguments or flags are wrong. It sends no request.
+func (o *getOptions) validate(_ *cobra.Command, args []string) error {
 	o.applyClustersFlag()
 	switch {
 	case !o.scope.IncludesMembers() && len(o.clusters) > 0:
@@ -142,10 +141,9 @@ func (o *getOptions) run(ctx context.Context, args []string) error {
 	return errors.Join(append(mergeErrors(results), err)...)
 }
 
-// listTargets returns the targets that the user selected: the control plane first, then members by
-// name.
+// listTargets returns the selected targets: the control plane first, then members by name.
 func (o *getOptions) listTargets(ctx context.Context) (targets []command.Target, err error) {
-	if err := o.CheckKubeconfig(); err != nil {
+	if err := o.VerifyKubeconfig(); err != nil {
 		return nil, err
 	}
 	if o.scope.IncludesMembers() {
@@ -159,19 +157,17 @@ func (o *getOptions) listTargets(ctx context.Context) (targets []command.Target,
 	return targets, nil
 }
 
-// mergeErrors returns the errors of all targets. The error of a member contains the name of the
-// member.
+// mergeErrors returns the errors of all targets, as command.MergeErrors does.
 func mergeErrors(results []targetResult) []error {
 	var targets []command.Target
 	var errs []error
 	for _, r := range results {
-		targets, errs = append(targets, r.place), append(errs, r.err)
+		targets, errs = append(targets, r.target), append(errs, r.err)
 	}
 	return command.MergeErrors(targets, errs)
 }
 
-// complete completes the first argument with types, and further arguments with names of objects.
-// It reads them from the first target.
+// complete completes the first argument with types, and all others with names of objects in the first target.
 func (o *getOptions) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	o.applyClustersFlag()
 	if !o.scope.IncludesKarmada() && len(o.clusters) > 0 {

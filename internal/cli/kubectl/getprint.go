@@ -77,7 +77,7 @@ func (o *getOptions) printObjects(results []targetResult) error {
 				return err
 			}
 			for _, item := range items {
-				list.Items = append(list.Items, *annotateCluster(item, a.place))
+				list.Items = append(list.Items, *annotateCluster(item, a.target))
 			}
 		}
 	}

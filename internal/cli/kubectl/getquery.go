@@ -21,30 +21,29 @@ import (
 
 // targetResult holds the objects of one target.
 type targetResult struct {
-	place command.Target
-	infos []*resource.Info
-	// isSingle is true if one object was requested by name.
+	target command.Target
+	infos  []*resource.Info
+	// isSingle is true if the user requested one object by name.
 	isSingle bool
-	// namespace is the namespace that was queried if the user named none.
+	// namespace is the namespace that was queried.
 	namespace string
 	err       error
 }
 
-// queryAll queries all targets. It returns when all targets have responded or timed out, or when
-// ctx ends. It does not wait for pending requests.
+// queryAll queries all targets in parallel. It returns when each target has responded or timed out, or when ctx ends.
 func (o *getOptions) queryAll(ctx context.Context, targets []command.Target, args []string) ([]targetResult, error) {
 	results, errs := command.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target command.Target) (targetResult, error) {
 		return o.query(ctx, target, args)
 	})
 	for i := range results {
-		results[i].place, results[i].err = targets[i], errs[i]
+		results[i].target, results[i].err = targets[i], errs[i]
 	}
 	return results, ctx.Err()
 }
 
 func (o *getOptions) query(ctx context.Context, target command.Target, args []string) (a targetResult, err error) {
 	factory := o.NewFactory(&target, o.timeout.HTTPTimeout())
-	if a.namespace, err = checkReachable(ctx, factory, target); err != nil {
+	if a.namespace, err = verifyReachable(ctx, factory, target); err != nil {
 		return a, err
 	}
 	result := o.request(factory, a.namespace, args).Flatten().Do()
@@ -58,9 +57,9 @@ func (o *getOptions) query(ctx context.Context, target command.Target, args []st
 	return a, err
 }
 
-// checkReachable returns the namespace to query, or an error if the target does not respond.
-func checkReachable(ctx context.Context, factory cmdutil.Factory, target command.Target) (namespace string, err error) {
-	if err := command.CheckReachable(ctx, factory, target); err != nil {
+// verifyReachable returns the namespace to query, or an error if the target does not respond.
+func verifyReachable(ctx context.Context, factory cmdutil.Factory, target command.Target) (namespace string, err error) {
+	if err := command.VerifyReachable(ctx, factory, target); err != nil {
 		return "", err
 	}
 	namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
@@ -84,7 +83,7 @@ func (o *getOptions) request(factory cmdutil.Factory, namespace string, args []s
 		TransformRequests(o.requestTable)
 }
 
-// requestTable makes the server return a table.
+// requestTable requests a table from the server if the output is a table.
 func (o *getOptions) requestTable(request *rest.Request) {
 	if !o.isTableOutput() {
 		return
@@ -95,15 +94,14 @@ func (o *getOptions) requestTable(request *rest.Request) {
 	}
 }
 
-// objectID identifies an object in the same way as the errors of API servers.
+// objectID identifies an object by the fields of a NotFound error.
 type objectID struct {
 	resource schema.GroupResource
 	name     string
 }
 
-// dropNotFoundErrors removes errors about missing objects and unknown types from each result if
-// another target has the object or the type, because not every cluster needs to have it. If no
-// target has it, the error stays.
+// dropNotFoundErrors removes errors about an object or type that another target has, because not every cluster needs to have
+// it. If no target has it, the error stays.
 func dropNotFoundErrors(results []targetResult) {
 	found, served := map[objectID]bool{}, false
 	for _, a := range results {
@@ -112,8 +110,7 @@ func dropNotFoundErrors(results []targetResult) {
 			if info.Mapping != nil {
 				found[objectID{info.Mapping.Resource.GroupResource(), info.Name}] = true
 			}
-			// A target without the namespace returns an error about the namespace for each object,
-			// so record that another target has the namespace.
+			// A target without the namespace reports the namespace as not found, so record that this target has it.
 			found[objectID{corev1.Resource("namespaces"), info.Namespace}] = true
 		}
 	}
@@ -138,8 +135,8 @@ func notFoundObject(err error) (objectID, bool) {
 	return objectID{schema.GroupResource{Group: details.Group, Resource: details.Kind}, details.Name}, details.Name != ""
 }
 
-// isUnknownType reports whether an error means that the target does not serve the type. It
-// compares the text, because the request builder of kubectl returns only a text.
+// isUnknownType reports whether the target does not serve the type. It compares the text, because kubectl's request builder
+// returns no typed error.
 func isUnknownType(err error) bool {
 	return strings.HasPrefix(err.Error(), "the server doesn't have a resource type ")
 }

@@ -24,8 +24,8 @@ type tableSection struct {
 	table   *metav1.Table
 }
 
-// newSections merges the tables of all targets by kind, in the requested order. A member of
-// another version may return other columns, so its rows are in a separate table.
+// newSections merges the tables of all targets by kind, in the requested order. A member with another Kubernetes version may
+// return other columns; its rows then form a separate section.
 func newSections(results []targetResult) ([]*tableSection, error) {
 	var found []*tableSection
 	form := tableLayout{hidesAdoption: includesPods(results)}
@@ -33,20 +33,19 @@ func newSections(results []targetResult) ([]*tableSection, error) {
 		for _, info := range a.infos {
 			table, err := parseTable(info.Object)
 			if err != nil {
-				return nil, fmt.Errorf("reading the table of %s from %s: %w", info.Mapping.Resource.Resource, a.place.Name(), err)
+				return nil, fmt.Errorf("reading the table of %s from %s: %w", info.Mapping.Resource.Resource, a.target.Name(), err)
 			}
 			if len(table.Rows) == 0 {
 				continue
 			}
-			form.addColumns(table, a.place)
+			form.addColumns(table, a.target)
 			found = addToSections(found, info.Mapping, table)
 		}
 	}
 	return sortByKind(found), nil
 }
 
-// addToSections appends the rows to the section with the same kind and columns, or adds a
-// section.
+// addToSections appends the table's rows to the section with the same kind and columns. If there is none, it adds a section.
 func addToSections(found []*tableSection, mapping *meta.RESTMapping, table *metav1.Table) []*tableSection {
 	columns := columnNames(table)
 	for _, s := range found {
@@ -82,8 +81,8 @@ func columnNames(table *metav1.Table) string {
 	return strings.Join(names, "\t")
 }
 
-// parseTable converts the response of a server to a table. If the server does not support tables,
-// the table contains the name and the age of the object.
+// parseTable converts a server's response to a table. If the server does not support tables, the table contains the name and
+// the creation time of the object.
 func parseTable(object runtime.Object) (*metav1.Table, error) {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {

@@ -97,9 +97,9 @@ func TestPrintTables(t *testing.T) {
 	}{
 		"one table with the rows of all targets": {
 			results: []targetResult{
-				{place: karmada, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}},
-				{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", managed: true}, row{name: "own"}))}},
-				{place: west, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", managed: true}))}},
+				{target: karmada, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}},
+				{target: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", managed: true}, row{name: "own"}))}},
+				{target: west, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", managed: true}))}},
 			},
 			want: `
 NAME   CLUSTER   READY   ADOPTION
@@ -111,8 +111,8 @@ web    west      x       Y
 		},
 		"kinds have separate tables with prefixes": {
 			results: []targetResult{
-				{place: karmada, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"})), pods(newServerTable(columns, row{name: "p"}))}},
-				{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}},
+				{target: karmada, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"})), pods(newServerTable(columns, row{name: "p"}))}},
+				{target: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}},
 			},
 			want: `
 NAME                  CLUSTER   READY
@@ -124,14 +124,14 @@ pod/p   Karmada   x
 `,
 		},
 		"prefixes are shown although only one of several kinds was found": {
-			results: []targetResult{{place: east, infos: []*resource.Info{services(newServerTable(columns)), deployments(newServerTable(columns, row{name: "web"}))}}},
+			results: []targetResult{{target: east, infos: []*resource.Info{services(newServerTable(columns)), deployments(newServerTable(columns, row{name: "web"}))}}},
 			want: `
 NAME                  CLUSTER   READY   ADOPTION
 deployment.apps/web   east      x       N
 `,
 		},
 		"ADOPTION of Pods in the wide table": {
-			results: []targetResult{{place: east, infos: []*resource.Info{pods(newServerTable(columns, row{name: "p", managed: true}))}}},
+			results: []targetResult{{target: east, infos: []*resource.Info{pods(newServerTable(columns, row{name: "p", managed: true}))}}},
 			set:     func(o *getOptions) { *o.printFlags.OutputFormat = "wide" },
 			want: `
 NAME   CLUSTER   READY   ADOPTION
@@ -140,8 +140,8 @@ p      east      x       Y
 		},
 		"a member with other columns has a separate table next to its kind": {
 			results: []targetResult{
-				{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"})), services(newServerTable(columns, row{name: "p"}))}},
-				{place: west, infos: []*resource.Info{deployments(newServerTable([]string{"Name", "Ready", "New"}, row{name: "web"}))}},
+				{target: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"})), services(newServerTable(columns, row{name: "p"}))}},
+				{target: west, infos: []*resource.Info{deployments(newServerTable([]string{"Name", "Ready", "New"}, row{name: "web"}))}},
 			},
 			want: `
 NAME                  CLUSTER   READY   ADOPTION
@@ -155,7 +155,7 @@ service/p   east      x       N
 `,
 		},
 		"all namespaces: the namespace is the first column": {
-			results: []targetResult{{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", namespace: "shop"}))}}},
+			results: []targetResult{{target: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", namespace: "shop"}))}}},
 			set:     func(o *getOptions) { o.allNamespaces = true },
 			want: `
 NAMESPACE   NAME   CLUSTER   READY   ADOPTION
@@ -163,14 +163,14 @@ shop        web    east      x       N
 `,
 		},
 		"no headers": {
-			results: []targetResult{{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}}},
+			results: []targetResult{{target: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}}},
 			set:     func(o *getOptions) { *o.printFlags.NoHeaders = true },
 			want:    "\nweb   east   x     N\n",
 		},
 		"sorted over all targets": {
 			results: []targetResult{
-				{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "b"}))}},
-				{place: west, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "a"}))}},
+				{target: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "b"}))}},
+				{target: west, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "a"}))}},
 			},
 			set: func(o *getOptions) { *o.printFlags.HumanReadableFlags.SortBy = ".metadata.name" },
 			want: `
@@ -180,15 +180,15 @@ b      east      x       N
 `,
 		},
 		"no objects in a namespace": {
-			results: []targetResult{{place: east, namespace: "shop", infos: []*resource.Info{deployments(newServerTable(columns))}}},
+			results: []targetResult{{target: east, namespace: "shop", infos: []*resource.Info{deployments(newServerTable(columns))}}},
 			want:    "\n", talk: "No resources found in shop namespace.\n",
 		},
 		"no objects in all namespaces": {
-			results: []targetResult{{place: east}}, set: func(o *getOptions) { o.allNamespaces = true },
+			results: []targetResult{{target: east}}, set: func(o *getOptions) { o.allNamespaces = true },
 			want: "\n", talk: "No resources found\n",
 		},
 		"no objects because a target failed": {
-			results: []targetResult{{place: east, err: errors.New("no")}},
+			results: []targetResult{{target: east, err: errors.New("no")}},
 			want:    "\n",
 		},
 	}
@@ -231,35 +231,35 @@ func TestPrintObjects(t *testing.T) {
 		want    string
 	}{
 		"one requested object": {
-			results: []targetResult{{place: karmada, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}}},
+			results: []targetResult{{target: karmada, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}}},
 			format:  "jsonpath={.kind} {.metadata.name}",
 			want:    "Deployment web",
 		},
 		"the same object of several targets is a list with annotations": {
 			results: []targetResult{
-				{place: karmada, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}},
-				{place: east, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}},
+				{target: karmada, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}},
+				{target: east, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}},
 			},
 			format: `jsonpath={.kind}{range .items[*]} {.metadata.annotations.resource\.karmada\.io/query-from-cluster}/{.metadata.name}{end}`,
 			want:   "List /web east/web",
 		},
 		"a list stays one with one object": {
-			results: []targetResult{{place: karmada, infos: []*resource.Info{deployments(newObject("web"))}}},
+			results: []targetResult{{target: karmada, infos: []*resource.Info{deployments(newObject("web"))}}},
 			format:  "jsonpath={.kind}",
 			want:    "List",
 		},
 		"names": {
-			results: []targetResult{{place: east, infos: []*resource.Info{deployments(newObject("a")), deployments(newObject("b"))}}},
+			results: []targetResult{{target: east, infos: []*resource.Info{deployments(newObject("a")), deployments(newObject("b"))}}},
 			format:  "name",
 			want:    "deployment.apps/a\ndeployment.apps/b\n",
 		},
 		"no objects are an empty list": {
-			results: []targetResult{{place: east}},
+			results: []targetResult{{target: east}},
 			format:  "jsonpath={.kind}{.items}",
 			want:    "List[]",
 		},
 		"a failure is not an empty list": {
-			results: []targetResult{{place: east, err: errors.New("no")}},
+			results: []targetResult{{target: east, err: errors.New("no")}},
 			format:  "json",
 		},
 	}
@@ -278,7 +278,7 @@ func TestPrintObjects(t *testing.T) {
 }
 
 func TestMergeErrors(t *testing.T) {
-	err := errors.Join(mergeErrors([]targetResult{{place: karmada, err: errors.New("a")}, {place: east}, {place: west, err: errors.New("b")}})...)
+	err := errors.Join(mergeErrors([]targetResult{{target: karmada, err: errors.New("a")}, {target: east}, {target: west, err: errors.New("b")}})...)
 	if want := "a\ncluster(west): b"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
@@ -370,7 +370,7 @@ func TestWatchError(t *testing.T) {
 	changes.Error(&metav1.Status{Message: "too old"})
 	o, _, _ := testOptions()
 	output := &watchPrinter{getOptions: o, out: printers.GetNewTabWriter(o.Program.Out)}
-	errs := output.printEvents(t.Context(), []*targetWatch{{place: east, mapping: deployments(nil).Mapping, events: changes}})
+	errs := output.printEvents(t.Context(), []*targetWatch{{target: east, mapping: deployments(nil).Mapping, events: changes}})
 	if err := errors.Join(errs...); err == nil || err.Error() != "cluster(east): too old" {
 		t.Errorf("got %v", err)
 	}

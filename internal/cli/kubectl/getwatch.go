@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// watchEvent is an event of the watch of one target, or the error that ended the watch.
+// watchEvent is an event of one target's watch, or the error that ended the watch.
 type watchEvent struct {
 	watch *targetWatch
 	kind  watch.EventType
@@ -30,13 +30,12 @@ type watchEvent struct {
 
 // targetWatch is the watch of one target.
 type targetWatch struct {
-	place          command.Target
+	target         command.Target
 	mapping        *meta.RESTMapping
 	layout         tableLayout
 	initialObjects []runtime.Object
 	events         watch.Interface
-	// skipsInitial is true if the first event of the watch contains the listed object and
-	// must be skipped.
+	// skipsInitial is true if the watch starts with an event for the listed object, which must be skipped.
 	skipsInitial bool
 }
 
@@ -74,9 +73,8 @@ func (o *getOptions) watchTargets(ctx context.Context, targets []command.Target,
 	return fmt.Errorf("%d of %d clusters could not be watched", len(unwatched), len(targets))
 }
 
-// openWatches opens the watches of all targets, and returns the errors of the failed targets. If
-// one target fails, the others are still watched. A target without the object is not a failure if
-// another target has the object.
+// openWatches opens a watch in each target, and returns the errors of the failed targets. If one target fails, the others are
+// still watched. A target without the object has not failed if another target has the object.
 func (o *getOptions) openWatches(ctx context.Context, targets []command.Target, args []string) (watches []*targetWatch, failed []error) {
 	opened, failed := command.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target command.Target) (*targetWatch, error) {
 		return o.openWatch(ctx, target, args)
@@ -99,7 +97,7 @@ func (o *getOptions) openWatches(ctx context.Context, targets []command.Target, 
 func (o *getOptions) openWatch(ctx context.Context, target command.Target, args []string) (*targetWatch, error) {
 	// Set no request timeout, because it would end the watch.
 	factory := o.NewFactory(&target, 0)
-	namespace, err := checkReachable(ctx, factory, target)
+	namespace, err := verifyReachable(ctx, factory, target)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +134,7 @@ func (o *getOptions) openWatch(ctx context.Context, target command.Target, args 
 // newTargetWatch returns the watch of the listed objects. The watch is not open yet.
 func (o *getOptions) newTargetWatch(target command.Target, listed []*resource.Info) (*targetWatch, error) {
 	mapping := listed[0].Mapping
-	s := &targetWatch{place: target, mapping: mapping, layout: tableLayout{hidesAdoption: isPod(mapping), isWatch: true}}
+	s := &targetWatch{target: target, mapping: mapping, layout: tableLayout{hidesAdoption: isPod(mapping), isWatch: true}}
 	for _, info := range listed {
 		s.initialObjects = append(s.initialObjects, info.Object)
 	}
@@ -188,13 +186,13 @@ func (w *watchPrinter) printEvents(ctx context.Context, watches []*targetWatch) 
 			return errs
 		case next := <-all:
 			if next.err != nil {
-				errs = append(errs, next.watch.place.PrefixError(next.err))
+				errs = append(errs, next.watch.target.PrefixError(next.err))
 			}
 			if next.object == nil {
 				if open--; open > 0 {
 					// Without this message, the output would look complete although one target is
 					// missing.
-					w.Program.Messagef("%s is no longer watched: its watch has ended", next.watch.place)
+					w.Program.Messagef("%s is no longer watched: its watch has ended", next.watch.target)
 				}
 				continue
 			}
@@ -240,9 +238,9 @@ func (w *watchPrinter) printEvent(c watchEvent) error {
 	if w.isTableOutput() {
 		table, err := parseTable(c.object)
 		if err != nil {
-			return fmt.Errorf("reading a change from %s: %w", c.watch.place.Name(), err)
+			return fmt.Errorf("reading a change from %s: %w", c.watch.target.Name(), err)
 		}
-		c.watch.layout.addColumns(table, c.watch.place)
+		c.watch.layout.addColumns(table, c.watch.target)
 		return w.printObject(c.kind, table)
 	}
 	items, err := itemsOf(c.object)
@@ -250,7 +248,7 @@ func (w *watchPrinter) printEvent(c watchEvent) error {
 		return err
 	}
 	for _, item := range items {
-		if err := w.printObject(c.kind, annotateCluster(item, c.watch.place)); err != nil {
+		if err := w.printObject(c.kind, annotateCluster(item, c.watch.target)); err != nil {
 			return err
 		}
 	}

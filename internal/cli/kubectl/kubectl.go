@@ -17,35 +17,35 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// targetScope specifies in which clusters a verb can act. The zero value means only the control plane,
-// because commands that change templates do not act in members.
-type targetScope int
+// targetSelection specifies in which clusters a command can act. The zero value means the control plane only, because
+// commands that change templates must not act in members.
+type targetSelection int
 
 const (
-	// karmadaOrMember means that the verb has the flags --operation-scope and --cluster.
-	karmadaOrMember targetScope = iota + 1
-	// membersOnly means that the verb has the flag --cluster.
+	// karmadaOrMember adds the flags --operation-scope and --cluster.
+	karmadaOrMember targetSelection = iota + 1
+	// membersOnly adds the required flag --cluster.
 	membersOnly
 )
 
-// kubectlCommand is a command of kubectl, with the differences between kubectl and this program.
+// kubectlCommand describes a command of kubectl and how this program changes it.
 type kubectlCommand struct {
 	newCommand func(parent string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command
-	// use replaces the usage line of kubectl unless it is empty.
+	// use, unless it is empty, replaces kubectl's usage line.
 	use   string
 	short string
-	// examples are printed before the examples of kubectl. If replacesExamples is true, they
-	// replace the examples of kubectl, which do not work in this program.
+	// examples are printed before kubectl's examples. If replacesExamples is true, they replace kubectl's examples, which do
+	// not work in this program.
 	examples         string
 	replacesExamples bool
-	targets          targetScope
-	// advice is printed after an error in the control plane unless it is empty.
+	targets          targetSelection
+	// advice, unless it is empty, is printed after an error in the control plane.
 	advice string
-	// hasNoNamespace is true if the flag --namespace has no meaning.
+	// hasNoNamespace is true if the command has no flag --namespace.
 	hasNoNamespace bool
 }
 
-// build returns the command for a program.
+// build returns the command.
 func (v kubectlCommand) build(program *command.Program) *cobra.Command {
 	selection := &command.Selection{ClientFlags: command.ClientFlags{Program: program}}
 	factory := selection.NewFactory(&selection.Target, 0)
@@ -61,7 +61,7 @@ func (v kubectlCommand) build(program *command.Program) *cobra.Command {
 		selection.AddMemberFlag(cmd)
 	}
 	addCompletions(cmd, factory)
-	Integrate(cmd, program, selection)
+	integrate(cmd, program, selection)
 	if v.advice != "" {
 		addAdvice(cmd, program, selection, v.advice)
 	}
@@ -78,7 +78,7 @@ func (v kubectlCommand) build(program *command.Program) *cobra.Command {
 	return cmd
 }
 
-// addCompletions adds completions that the command of kubectl does not have.
+// addCompletions adds shell completions that kubectl's command lacks.
 func addCompletions(cmd *cobra.Command, factory cmdutil.Factory) {
 	if _, hasCompletion := cmd.GetFlagCompletionFunc("container"); !hasCompletion && cmd.Flag("container") != nil {
 		_ = cmd.RegisterFlagCompletionFunc("container", completion.ContainerCompletionFunc(factory))
@@ -98,14 +98,13 @@ func addCompletions(cmd *cobra.Command, factory cmdutil.Factory) {
 	}
 }
 
-// Integrate makes a command of kubectl and its subcommands part of the program. The examples
-// contain the name of the program, and the command runs in the selected target. An interrupt ends
-// the command immediately, as commands of kubectl expect.
-func Integrate(cmd *cobra.Command, program *command.Program, selection *command.Selection) {
+// integrate makes kubectl's command and its subcommands part of the program: the help contains the program's name, and the
+// command runs in the selected target. An interrupt ends the process immediately, because kubectl's code ignores contexts.
+func integrate(cmd *cobra.Command, program *command.Program, selection *command.Selection) {
 	cmd.Example = replaceProgramName(cmd.Example, program.Name)
 	cmd.Long = replaceProgramName(cmd.Long, program.Name)
 	if arguments := cmd.Args; arguments == nil {
-		cmd.Args = func(*cobra.Command, []string) error { return selection.CheckFlags() }
+		cmd.Args = func(*cobra.Command, []string) error { return selection.ValidateFlags() }
 	}
 	if run := cmd.Run; run != nil {
 		cmd.Run = nil
@@ -121,16 +120,15 @@ func Integrate(cmd *cobra.Command, program *command.Program, selection *command.
 		}
 	}
 	for _, subcommand := range cmd.Commands() {
-		Integrate(subcommand, program, selection)
+		integrate(subcommand, program, selection)
 	}
 }
 
-// podTimeout limits how long a command waits for a Pod in the control plane, where Pods never run.
+// podTimeout limits the wait for a Pod in the control plane, where no Pod ever runs.
 const podTimeout = "1s"
 
-// addAdvice prints advice after an error of a command in the control plane, and limits the wait
-// for a Pod in the control plane. The error handler of the command prints the advice, because
-// commands of kubectl exit after an error.
+// addAdvice makes the command print the advice after an error in the control plane, and limits the wait for a Pod there.
+// kubectl's error handler prints the advice, because kubectl's code exits after an error.
 func addAdvice(cmd *cobra.Command, program *command.Program, selection *command.Selection, advice string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -153,8 +151,7 @@ func addAdvice(cmd *cobra.Command, program *command.Program, selection *command.
 	}
 }
 
-// isOffline reports whether a command needs no control plane, because its output depends
-// only on its arguments and files.
+// isOffline reports whether the command needs no control plane, because its output depends only on arguments and files.
 func isOffline(cmd *cobra.Command) bool {
 	for name, value := range map[string]string{"local": "true", "dry-run": "client"} {
 		if flag := cmd.Flag(name); flag != nil && flag.Value.String() == value {
@@ -164,7 +161,7 @@ func isOffline(cmd *cobra.Command) bool {
 	return cmd.HasSubCommands() && cmd.Flags().NFlag() == 0
 }
 
-// replaceProgramName replaces kubectl in a text with the name of the program.
+// replaceProgramName replaces kubectl in text with the name of the program.
 func replaceProgramName(text, program string) string {
 	return strings.ReplaceAll(text, "kubectl ", program+" ")
 }

@@ -34,7 +34,7 @@ func NewTop(program *command.Program) *cobra.Command {
 		Short: "Show resource usage of nodes and pods in members",
 		Long: `Show how much CPU and memory nodes and pods of members use.
 
-The values come from the metrics servers of the members. They may be some minutes old.`,
+The values come from the metrics servers of the members, and may be some minutes old.`,
 		Example: program.Examples(`
 			# Nodes of all members
 			{{program}} top node
@@ -75,8 +75,8 @@ func (o *topOptions) addFlags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{sortByCPU, sortByMemory}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check returns a usage error if arguments or flags are wrong. It sends no request.
-func (o *topOptions) check(args []string, fieldSelector string) error {
+// validate returns a usage error if arguments or flags are wrong. It sends no request.
+func (o *topOptions) validate(args []string, fieldSelector string) error {
 	switch {
 	case len(args) > 1:
 		return command.NewUsageError("only one name can be given, not %d", len(args))
@@ -105,8 +105,8 @@ func (o *topOptions) complete(resource string) cobra.CompletionFunc {
 	}
 }
 
-// queryMembers queries all wanted members. It returns the results in the order of the members, and
-// the errors of the failed members. It returns NotFound errors only if no member has a result.
+// queryMembers queries the members that the flags select. It returns the results in the order of the members, and the errors of
+// the failed members. It drops NotFound errors if another member has a result.
 func queryMembers[T any](ctx context.Context, o *topOptions, query func(context.Context, metricsReader) ([]T, error)) (all []T, err error) {
 	members, err := o.ListMembers(ctx, o.clusters)
 	if err != nil {
@@ -138,10 +138,10 @@ func queryMembers[T any](ctx context.Context, o *topOptions, query func(context.
 
 // metricsReader reads the metrics of one member.
 type metricsReader struct {
-	place   command.Target
+	target  command.Target
 	member  kubernetes.Interface
 	metrics metricsclient.MetricsV1beta1Interface
-	// namespace is the namespace that is used if the user named none.
+	// namespace is the namespace of Pods.
 	namespace string
 }
 
@@ -150,9 +150,9 @@ var errNoMetricsYet = errors.New("metrics not available yet: the metrics server 
 
 // newMetricsReader connects to a member and checks that it has a metrics server.
 func (o *topOptions) newMetricsReader(ctx context.Context, target command.Target) (m metricsReader, err error) {
-	m.place = target
+	m.target = target
 	factory := o.NewFactory(&target, o.timeout.HTTPTimeout())
-	if err := command.CheckReachable(ctx, factory, target); err != nil {
+	if err := command.VerifyReachable(ctx, factory, target); err != nil {
 		return m, err
 	}
 	config, err := factory.ToRESTConfig()
@@ -168,7 +168,7 @@ func (o *topOptions) newMetricsReader(ctx context.Context, target command.Target
 	if m.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return m, err
 	}
-	return m, m.checkMetricsServer(ctx)
+	return m, m.verifyMetricsServer(ctx)
 }
 
 // withEncoding returns a configuration with the encoding that the user chose.
@@ -181,14 +181,14 @@ func (o *topOptions) withEncoding(config *rest.Config) *rest.Config {
 	return config
 }
 
-// checkMetricsServer returns an error if the member has no metrics server.
-func (m *metricsReader) checkMetricsServer(ctx context.Context) error {
+// verifyMetricsServer returns an error if the member does not serve the metrics API.
+func (m *metricsReader) verifyMetricsServer(ctx context.Context) error {
 	err := m.metrics.RESTClient().Get().AbsPath("/apis", metricsv1beta1.SchemeGroupVersion.String()).Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("metrics API not available: the member does not serve %s; install a metrics server in it", metricsv1beta1.SchemeGroupVersion)
 	}
 	if err != nil {
-		return fmt.Errorf("reaching the metrics server of %s: %w", m.place, err)
+		return fmt.Errorf("reaching the metrics server of %s: %w", m.target, err)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func newTopNode(program *command.Program) *cobra.Command {
 
 			# One node, as a percentage of its capacity
 			{{program}} top node node-1 --clusters east --show-capacity`),
-		Args:              func(_ *cobra.Command, args []string) error { return o.check(args, "") },
+		Args:              func(_ *cobra.Command, args []string) error { return o.validate(args, "") },
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		ValidArgsFunction: o.complete("nodes"),
 	}
@@ -72,7 +72,7 @@ func (n *topNodeOptions) readNodes(ctx context.Context, m metricsReader, args []
 	}
 	var found []nodeUsage
 	for i := range nodes {
-		use := nodeUsage{name: nodes[i].Name, cluster: m.place.Name(), usage: usages[nodes[i].Name], available: nodes[i].Status.Allocatable}
+		use := nodeUsage{name: nodes[i].Name, cluster: m.target.Name(), usage: usages[nodes[i].Name], available: nodes[i].Status.Allocatable}
 		if n.usesCapacity {
 			use.available = nodes[i].Status.Capacity
 		}

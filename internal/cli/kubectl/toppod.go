@@ -44,7 +44,7 @@ func newTopPod(program *command.Program) *cobra.Command {
 
 			# Containers of the pods of an application in two members
 			{{program}} top pod -l app=web --containers --clusters east,west`),
-		Args:              func(_ *cobra.Command, args []string) error { return o.check(args, o.fieldSelector) },
+		Args:              func(_ *cobra.Command, args []string) error { return o.validate(args, o.fieldSelector) },
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		ValidArgsFunction: o.complete("pods"),
 	}
@@ -103,7 +103,7 @@ func (p *topPodOptions) readPods(ctx context.Context, m metricsReader, args []st
 		return nil, m.explainNoMetrics(ctx, namespace, query, args)
 	}
 	for i := range metrics {
-		found = append(found, podUsage{cluster: m.place.Name(), metrics: metrics[i]})
+		found = append(found, podUsage{cluster: m.target.Name(), metrics: metrics[i]})
 	}
 	return found, nil
 }

@@ -19,7 +19,7 @@ func NewCordon(program *command.Program) *cobra.Command {
 	cmd := newCordonCommand(program, "cordoned", addCordonTaint)
 	cmd.Use = "cordon CLUSTER"
 	cmd.Short = "Mark a cluster as unschedulable"
-	cmd.Long = "Mark a cluster as unschedulable: no new objects are scheduled to it. Present objects stay."
+	cmd.Long = "Mark a cluster as unschedulable: no new objects are scheduled to it. Existing objects stay."
 	cmd.Example = program.Examples(`
 		# Mark "east" as unschedulable
 		{{program}} cordon east`)
@@ -68,7 +68,8 @@ func newCordonCommand(program *command.Program, done string, change func([]corev
 	return cmd
 }
 
-// updateTaints changes the taints of a Cluster and reports whether there was a change.
+// updateTaints applies change to the taints of the named Cluster, and reports whether they differ. With dryRun, it stores
+// nothing.
 func updateTaints(ctx context.Context, clusters command.ClusterClient, name string, dryRun bool, change func([]corev1.Taint) []corev1.Taint) (changed bool, err error) {
 	// Retry, because controllers set taints too, so conflicts are common.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {

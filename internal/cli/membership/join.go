@@ -29,11 +29,11 @@ func NewJoin(program *command.Program) *cobra.Command {
 		Short: "Register a cluster in push mode",
 		Long: `Register a cluster in push mode: the control plane connects to the cluster.
 
-The control plane gets a service account in the member and stores its token. The
-control plane must be able to reach the API server of the member at the address in
-the member's kubeconfig. If the command fails, the created objects are deleted.`,
+The command creates a service account for the control plane in the member, and stores its
+token in the control plane, which must be able to reach the member's API server at the
+address in the member's kubeconfig. If the command fails, it deletes the created objects.`,
 		Example: program.Examples(`
-			# Register the cluster of a kubeconfig as "east". Of several contexts the one named "east" is used
+			# Register the cluster of a kubeconfig as "east". If there are several contexts, the context "east" is used
 			{{program}} join east --cluster-kubeconfig=$HOME/.kube/east.config
 
 			# Use another context of the kubeconfig, and set the region of the cluster
@@ -75,8 +75,8 @@ the member's kubeconfig. If the command fails, the created objects are deleted.`
 	flags.StringVar(&join.Provider, "cluster-provider", "", "provider of the cluster, for placements to refer to")
 	flags.StringVar(&join.Region, "cluster-region", "", "region of the cluster, for placements to refer to")
 	flags.StringSliceVar(&join.Zones, "cluster-zones", nil, "zones of the cluster, for placements to refer to")
-	flags.StringVar(&join.MemberRole, "member-role", "", "ClusterRole of the member that limits what the control plane may do there; empty allows everything")
-	flags.BoolVar(&join.DryRun, "dry-run", false, "make all checks but change nothing")
+	flags.StringVar(&join.MemberRole, "member-role", "", "ClusterRole of the member that limits the permissions of the control plane there; if empty, it has all permissions")
+	flags.BoolVar(&join.DryRun, "dry-run", false, "validate everything without changing objects")
 	return cmd
 }
 

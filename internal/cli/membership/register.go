@@ -26,10 +26,10 @@ func NewRegister(program *command.Program) *cobra.Command {
 		Short: "Register a cluster in pull mode, with an agent",
 		Long: `Register a cluster in pull mode: an agent in the cluster connects to the control plane.
 
-Run it where the API server of the member is reachable. The agent must be able to reach
-the control plane; the control plane need not reach the member. The command needs a
+Run the command where the member's API server is reachable. The agent must be able to
+reach the control plane; the control plane need not reach the member. The command needs a
 token: "token create --print-register-command" creates one and prints this command.
-If the registration fails, the created objects are deleted on both sides.`,
+If the registration fails, the command deletes the objects that it created in both clusters.`,
 		Example: program.Examples(`
 			# Register the cluster of the current context under its name in the kubeconfig
 			{{program}} register 192.0.2.1:5443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:1234...
@@ -69,8 +69,8 @@ If the registration fails, the created objects are deleted on both sides.`,
 	flags.StringVar(&register.Image, "karmada-agent-image", pull.DefaultAgentImage(), "image of the agent")
 	flags.Int32Var(&register.Replicas, "karmada-agent-replicas", 1, "number of replicas of the agent")
 	flags.StringVar(&register.ProxyURL, "proxy-server-address", "", "proxy through which the control plane reaches the member")
-	flags.StringVar(&register.MemberRole, "member-role", "", "ClusterRole of the member that limits what the agent may do there; empty lets it do everything")
-	flags.BoolVar(&register.DryRun, "dry-run", false, "check everything and change nothing")
+	flags.StringVar(&register.MemberRole, "member-role", "", "ClusterRole of the member that limits the permissions of the agent there; if empty, it has all permissions")
+	flags.BoolVar(&register.DryRun, "dry-run", false, "validate everything without changing objects")
 	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, _ := program.KarmadaKubeconfig("").Contexts()
 		return contexts, cobra.ShellCompDirectiveNoFileComp
@@ -78,8 +78,7 @@ If the registration fails, the created objects are deleted on both sides.`,
 	return cmd
 }
 
-// completeRegister validates the flags and loads the client configuration of the member. It sends
-// no request.
+// completeRegister validates the flags and sets the fields that depend on the member's kubeconfig. It sends no request.
 func completeRegister(register *pull.Register, member command.Kubeconfig, isReplicasSet bool) (err error) {
 	if register.Token == "" {
 		return command.NewUsageError("--token is missing: token create --print-register-command prints the whole command")
@@ -108,7 +107,7 @@ func completeRegister(register *pull.Register, member command.Kubeconfig, isRepl
 	return nil
 }
 
-// clusterNameOf returns the name of the cluster in the context that is selected for the member.
+// clusterNameOf returns the name that the member's kubeconfig gives to the cluster of the selected context.
 func clusterNameOf(member command.Kubeconfig) (string, error) {
 	config, err := member.Loader().RawConfig()
 	if err != nil {

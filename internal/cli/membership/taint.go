@@ -20,7 +20,7 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// taintCommand is one run of the command.
+// taintCommand holds the arguments and flags of one taint command.
 type taintCommand struct {
 	clusters command.ClusterClient
 	changes  taintChanges
@@ -44,7 +44,7 @@ func NewTaint(program *command.Program) *cobra.Command {
 		Long: `Set or remove taints of clusters.
 
 KEY=VALUE:EFFECT or KEY:EFFECT sets a taint; KEY:EFFECT- removes a taint and KEY- all with
-that key. NoSchedule prevents new scheduling; NoExecute also evicts present objects, if
+that key. NoSchedule prevents new scheduling; NoExecute also evicts existing objects, if
 evictions are enabled in the control plane; otherwise a warning says how to enable them.
 If one of several clusters cannot be changed, none is changed.`,
 		Example: program.Examples(`
@@ -63,7 +63,7 @@ If one of several clusters cannot be changed, none is changed.`,
 			if t.names, t.changes, err = parseTaintArguments(args); err != nil {
 				return err
 			}
-			return t.check()
+			return t.validate()
 		},
 		ValidArgsFunction: program.CompleteTaint(&karmadaContext),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,8 +93,8 @@ If one of several clusters cannot be changed, none is changed.`,
 	return cmd
 }
 
-// check returns a usage error if the user did not select the Clusters in exactly one way.
-func (t *taintCommand) check() error {
+// validate returns a usage error if the user did not select the Clusters in exactly one way.
+func (t *taintCommand) validate() error {
 	ways := 0
 	for _, isUsed := range []bool{len(t.names) > 0, t.all, t.selector != ""} {
 		if isUsed {
@@ -113,8 +113,8 @@ func (t *taintCommand) check() error {
 	return nil
 }
 
-// run changes the taints of all selected Clusters. If the check of one Cluster fails, it changes
-// none. It returns the names of the Clusters; there is at least one.
+// run changes the taints of all selected Clusters, and returns their names, at least one. It first computes the taints of
+// all Clusters, so that it changes none if one Cluster cannot be changed.
 func (t *taintCommand) run(ctx context.Context, report func(name, done string)) ([]string, error) {
 	names, err := t.clusterNames(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *taintCommand) run(ctx context.Context, report func(name, done string)) 
 	return names, nil
 }
 
-// clusterNames returns the names of the chosen Clusters.
+// clusterNames returns the names of the selected Clusters. It returns an error if none is selected.
 func (t *taintCommand) clusterNames(ctx context.Context) ([]string, error) {
 	if len(t.names) > 0 {
 		return t.names, nil
@@ -154,7 +154,7 @@ func (t *taintCommand) clusterNames(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// changeTaints changes the taints of one Cluster, and returns a text that describes the result.
+// changeTaints changes the taints of the named Cluster, and returns a word for the result, such as "tainted".
 func (t *taintCommand) changeTaints(ctx context.Context, name string, dryRun bool) (done string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		cluster, err := t.clusters.Get(ctx, name)
@@ -178,21 +178,19 @@ func (t *taintCommand) changeTaints(ctx context.Context, name string, dryRun boo
 }
 
 const (
-	// reportTimeout limits how long the command waits until the control plane reports whether
-	// NoExecute taints evict workloads.
+	// reportTimeout limits how long the command waits for the condition TaintsEvict.
 	reportTimeout  = 5 * time.Second
 	reportInterval = 200 * time.Millisecond
 )
 
-// evictionWarning returns a warning if the control plane does not evict workloads because of the
-// NoExecute taint that the command set, or does not report whether it does. It returns an empty
-// string if the command set no such taint.
+// evictionWarning returns a warning if the command set a NoExecute taint, but the control plane does not evict workloads
+// because of such taints or does not report whether it does. Otherwise it returns an empty string.
 func (t *taintCommand) evictionWarning(ctx context.Context, name string) string {
 	if t.dryRun || !slices.ContainsFunc(t.changes.set, func(taint corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute }) {
 		return ""
 	}
 	var reported *metav1.Condition
-	// The end of the time limit is no failure, because the taint is set.
+	// A timeout is not a failure, because the taint is set.
 	_ = wait.PollUntilContextTimeout(ctx, reportInterval, reportTimeout, true, func(ctx context.Context) (bool, error) {
 		cluster, err := t.clusters.Get(ctx, name)
 		if err != nil {
@@ -204,7 +202,7 @@ func (t *taintCommand) evictionWarning(ctx context.Context, name string) string 
 	return describeEvictionReport(name, reported)
 }
 
-// describeEvictionReport returns the warning for a condition TaintsEvict, which may be nil.
+// describeEvictionReport returns the warning for the reported condition TaintsEvict, which is nil if nothing is reported.
 func describeEvictionReport(name string, reported *metav1.Condition) string {
 	switch {
 	case reported == nil:

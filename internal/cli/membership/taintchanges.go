@@ -11,12 +11,11 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// taintChanges contains the taints to set and the taints to remove. If a taint to remove has no
-// effect, all taints with its key are removed.
+// taintChanges contains the taints to set and the taints to remove. A taint to remove without an effect stands for all taints
+// with its key.
 type taintChanges struct{ set, remove []corev1.Taint }
 
-// parseTaintArguments parses the arguments, which are the type, the names of clusters, and the
-// taints.
+// parseTaintArguments parses the positional arguments: the type clusters, the names of clusters, and the taints.
 func parseTaintArguments(args []string) (names []string, changes taintChanges, err error) {
 	if len(args) == 0 || !slices.Contains([]string{"cluster", "clusters"}, args[0]) {
 		return nil, taintChanges{}, command.NewUsageError("only clusters can be tainted: write clusters, then their names")
@@ -39,7 +38,7 @@ func parseTaintArguments(args []string) (names []string, changes taintChanges, e
 	if len(changes.set)+len(changes.remove) == 0 {
 		return nil, taintChanges{}, command.NewUsageError("the taint is missing")
 	}
-	return names, changes, changes.checkConflicts()
+	return names, changes, changes.validateConflicts()
 }
 
 // ParseTaint parses a taint to set (key[=value]:Effect) or to remove (key[=value][:Effect]-).
@@ -61,7 +60,7 @@ func ParseTaint(text string) (taint corev1.Taint, isRemoved bool, err error) {
 	return taint, isRemoved, nil
 }
 
-// add parses one taint.
+// add parses a taint and adds it to the changes.
 func (t *taintChanges) add(text string) error {
 	read, isRemoved, err := ParseTaint(text)
 	switch {
@@ -77,8 +76,8 @@ func (t *taintChanges) add(text string) error {
 	return nil
 }
 
-// checkConflicts returns an error if the same taint is set and removed.
-func (t *taintChanges) checkConflicts() error {
+// validateConflicts returns a usage error if a taint is both set and removed.
+func (t *taintChanges) validateConflicts() error {
 	for _, removed := range t.remove {
 		for _, set := range t.set {
 			if covers(removed, set) {
@@ -89,12 +88,13 @@ func (t *taintChanges) checkConflicts() error {
 	return nil
 }
 
-// covers reports whether the removal of one taint includes another taint.
+// covers reports whether the removal of removed also removes taint.
 func covers(removed, taint corev1.Taint) bool {
 	return removed.Key == taint.Key && (removed.Effect == "" || removed.Effect == taint.Effect)
 }
 
-// apply returns the changed taints of a cluster, and a text that describes the result.
+// apply returns the cluster's taints after the changes, and a word for the result, such as "tainted". Without overwrite, it
+// returns an error for a taint that exists with another value.
 func (t *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
 	changed = slices.Clone(taints)
 	for _, removed := range t.remove {
@@ -104,7 +104,7 @@ func (t *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bo
 			return nil, "", fmt.Errorf("cluster %s: taint %q not found", cluster, strings.TrimSuffix(removed.Key+":"+string(removed.Effect), ":"))
 		}
 	}
-	var presentKeys []string
+	var existingKeys []string
 	for _, set := range t.set {
 		at := slices.IndexFunc(changed, func(taint corev1.Taint) bool { return taint.MatchTaint(&set) })
 		if at < 0 {
@@ -112,14 +112,14 @@ func (t *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bo
 			continue
 		}
 		changed[at].Value = set.Value
-		presentKeys = append(presentKeys, set.Key)
+		existingKeys = append(existingKeys, set.Key)
 	}
-	overwritten := len(presentKeys) > 0
+	overwritten := len(existingKeys) > 0
 	switch {
 	case overwritten && !overwrite:
-		slices.Sort(presentKeys)
+		slices.Sort(existingKeys)
 		return nil, "", fmt.Errorf("cluster %s already has %s taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value",
-			cluster, strings.Join(slices.Compact(presentKeys), ","))
+			cluster, strings.Join(slices.Compact(existingKeys), ","))
 	case overwritten, len(t.set) > 0 && len(t.remove) > 0:
 		return changed, "modified", nil
 	case len(t.remove) > 0:

@@ -22,9 +22,6 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// tokenCompletionTimeout limits how long a shell waits for completions.
-const tokenCompletionTimeout = 3 * time.Second
-
 // NewToken returns the command that groups the token commands.
 func NewToken(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
@@ -32,9 +29,9 @@ func NewToken(program *command.Program) *cobra.Command {
 		Short: "Manage bootstrap tokens for the registration of clusters",
 		Long: `Manage bootstrap tokens for the registration of clusters in pull mode.
 
-Anyone who knows a token can register a cluster under an unused name. A token is
-valid for any number of clusters until it expires or is deleted. Registered clusters
-no longer need it.`,
+Anyone who knows a token can register a cluster under an unused name. A token can register
+any number of clusters until it expires or is deleted. Registered clusters no longer need
+the token.`,
 		Example: program.Examples(`
 			# Create a token and print a complete register command
 			{{program}} token create --print-register-command`),
@@ -138,8 +135,7 @@ func validateTokenCreate(token registration.Token, ttl time.Duration, printComma
 	return nil
 }
 
-// registerEndpoint returns the address of the control plane as host:port, the form that the
-// register command requires.
+// registerEndpoint returns the address of the control plane as host:port, as the command register requires.
 func registerEndpoint(karmada *rest.Config) (string, error) {
 	server, err := url.Parse(registration.Endpoint(karmada))
 	if err != nil {
@@ -151,8 +147,8 @@ func registerEndpoint(karmada *rest.Config) (string, error) {
 	return net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), "443")), nil
 }
 
-// RegisterCommand returns the command that registers a cluster with a token. karmada is the client
-// configuration of the control plane, whose address and CA the command contains.
+// RegisterCommand returns the command line that registers a cluster with the token. It contains the address and the pins of
+// the certificate authorities in karmada, the client configuration of the control plane.
 func RegisterCommand(program string, karmada *rest.Config, token registration.Token) (string, error) {
 	endpoint, err := registerEndpoint(karmada)
 	if err != nil {
@@ -165,7 +161,6 @@ func RegisterCommand(program string, karmada *rest.Config, token registration.To
 	return registerCommand(program, endpoint, token, pins), nil
 }
 
-// registerCommand returns the command that registers a cluster.
 func registerCommand(program, endpoint string, token registration.Token, pins []registration.Pin) string {
 	hashes := make([]string, 0, len(pins))
 	for _, pin := range pins {
@@ -261,14 +256,14 @@ func newTokenDelete(program *command.Program) *cobra.Command {
 	return cmd
 }
 
-// completeTokenIDs returns the IDs of the tokens that are not among the arguments yet, with their
-// descriptions. If the control plane does not respond, it returns nothing.
+// completeTokenIDs returns the IDs and descriptions of the tokens whose ID is not among the given arguments. It returns nil if
+// the control plane does not respond.
 func completeTokenIDs(ctx context.Context, karmada command.Kubeconfig, given []string) []string {
 	config, err := karmada.Config()
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, tokenCompletionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, command.CompletionTimeout)
 	defer cancel()
 	tokens, _, err := registration.ListTokens(ctx, config)
 	if err != nil {
@@ -283,7 +278,7 @@ func completeTokenIDs(ctx context.Context, karmada command.Kubeconfig, given []s
 	return ids
 }
 
-// appendAdvice adds advice to an error if advice is available.
+// appendAdvice adds to err what the user can do, if that is known.
 func appendAdvice(err error) error {
 	if advice := registration.Advice(err, "the control plane"); advice != "" {
 		return fmt.Errorf("%w\n%s", err, advice)
@@ -302,8 +297,7 @@ type listedToken struct {
 	Scope *agent.Scope `json:"scope,omitempty"`
 }
 
-// newTokenOutput returns the tokens in a form for all output formats. The name of a token is its ID,
-// which token delete accepts.
+// newTokenOutput returns the tokens for all output formats. The name of a token is its ID, which "token delete" accepts.
 func newTokenOutput(tokens []registration.Token, now time.Time) console.Output {
 	list := console.Output{
 		Header:        []string{"TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS", "SECRET", "SCOPE"},

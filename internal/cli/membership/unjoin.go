@@ -24,8 +24,8 @@ func NewUnjoin(program *command.Program) *cobra.Command {
 		Short: "Remove a cluster in push mode",
 		Long: `Remove a cluster in push mode.
 
-The propagated objects in the member are deleted first. With --cluster-kubeconfig
-the accounts that join created in the member are deleted as well.`,
+The propagated objects in the member are deleted first. With --cluster-kubeconfig, the
+accounts that join created in the member are deleted too.`,
 		Example: program.Examples(`
 			# Remove the member "east" and the accounts in it
 			{{program}} unjoin east --cluster-kubeconfig=$HOME/.kube/east.config
@@ -56,16 +56,16 @@ the accounts that join created in the member are deleted as well.`,
 	program.AddKarmadaContext(cmd, &karmadaContext)
 	member.AddFlags(program, cmd, command.MemberContextUsage)
 	flags := cmd.Flags()
-	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace that was given to join")
-	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "make all checks but change nothing")
+	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "value of --cluster-namespace of join")
+	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "validate everything without changing objects")
 	flags.BoolVar(&unjoin.Force, "force", false, "remove the finalizers if the cluster is not gone in time: the propagated objects stay in it. An unreachable member or a failed cleanup is only a warning. If there is no such Cluster, delete the objects that an interrupted join or unjoin left. If the control plane does not respond, only clean up the member, which needs --cluster-kubeconfig")
 	flags.DurationVar(&unjoin.Wait, "wait", registration.DefaultWait, "time limit of the removal")
 	return cmd
 }
 
-// loadUnjoinConfigs loads the client configurations. The client configuration of the member stays nil if
-// the user named neither a kubeconfig nor a context of the member. That of the control plane stays nil
-// if its kubeconfig does not exist and --force permits to clean up the member without it.
+// loadUnjoinConfigs loads both client configurations. The member's configuration stays nil if the user named neither a
+// kubeconfig nor a context of the member. The control plane's configuration stays nil if its kubeconfig does not exist and
+// --force permits to clean up only the member.
 func loadUnjoinConfigs(unjoin *push.Unjoin, karmada, member command.Kubeconfig) (err error) {
 	hasMember := member.Path != "" || member.Context != ""
 	unjoin.Karmada, err = karmadaConfig(karmada)

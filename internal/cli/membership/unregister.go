@@ -36,7 +36,7 @@ func NewUnregister(program *command.Program) *cobra.Command {
 		Long: `Unregister a cluster in pull mode.
 
 The propagated objects in the member are deleted first; then the Cluster, its
-namespace and the rights of the agent in the control plane; finally the agent and
+namespace and the permissions of the agent in the control plane; finally the agent and
 the other objects that register created in the member.
 
 The command uses the kubeconfig of the agent, which it reads in the
@@ -72,7 +72,7 @@ kubeconfig, and --karmada-context the context in it.`,
 	flags.StringVar(&unregister.AgentName, "agent-name", pull.AgentName, "name of the agent's Deployment")
 	flags.StringVarP(&unregister.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the agent in the member")
 	flags.StringVar(&unregister.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets, unless the agent uses another one")
-	flags.BoolVar(&unregister.DryRun, "dry-run", false, "make all checks but change nothing")
+	flags.BoolVar(&unregister.DryRun, "dry-run", false, "validate everything without changing objects")
 	flags.BoolVar(&unregister.Force, "force", false, "continue if the control plane or the member is unreachable, and remove the finalizers after the wait: the propagated objects stay in the cluster")
 	flags.DurationVar(&unregister.Wait, "wait", registration.DefaultWait, "time limit of the removal")
 	_ = cmd.MarkFlagFilename("karmada-config")
@@ -101,8 +101,8 @@ func loadUnregisterConfigs(unregister *pull.Unregister, karmada, member command.
 	return nil
 }
 
-// removeAgentFiles deletes files that other releases left on this machine, but only files that
-// belong to the agent of this cluster.
+// removeAgentFiles deletes the files of the cluster's agent that other releases left on this machine. It keeps the files of
+// other clusters' agents.
 func removeAgentFiles(cluster, agentFile, caFile string) []error {
 	config, err := clientcmd.LoadFromFile(agentFile)
 	if err != nil {

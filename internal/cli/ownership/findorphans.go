@@ -25,14 +25,12 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// orphan is an object in a member that has the labels of Karmada, but was created for a Work that
-// does not exist.
+// orphan is an object in a member with the labels of Karmada whose Work does not exist.
 type orphan struct {
 	resource schema.GroupVersionResource
 	// object contains only the kind and the metadata.
 	object *unstructured.Unstructured
-	// claim is the Work that describes the object now. It is set if isWanted is true. Then the
-	// Work can adopt the object.
+	// claim is another Work that contains the object and can adopt it. It is set only if isWanted is true.
 	claim    work.WorkManifest
 	isWanted bool
 	// result is the result of the action.
@@ -43,22 +41,21 @@ type orphan struct {
 type clusterOrphans struct {
 	cluster string
 	orphans []orphan
-	// awaitedCount is the number of objects that have no Work, but that a binding expects.
+	// awaitedCount is the number of objects without a Work that a binding expects.
 	awaitedCount int
 	// omittedCount is the number of orphans that exceed the limit.
 	omittedCount int
 	member       dynamic.Interface
-	// unsettledErr is the reason why Works of the cluster may be missing. It is nil if no Work
-	// can be missing.
+	// unsettledErr is the reason why Works of the cluster may be missing. It is nil if all Works are known.
 	unsettledErr error
 }
 
-// findOrphans returns the orphans in a member. Its error names the kinds and objects that could
-// not be read.
+// findOrphans returns the orphans in the target member. The returned error names the kinds and objects that could not be
+// read.
 func (o *orphanOptions) findOrphans(ctx context.Context, target command.Target) (clusterOrphans, error) {
 	found := clusterOrphans{cluster: target.Cluster}
 	factory := o.NewFactory(&target, o.timeout.HTTPTimeout())
-	if err := command.CheckReachable(ctx, factory, target); err != nil {
+	if err := command.VerifyReachable(ctx, factory, target); err != nil {
 		return found, err
 	}
 	config, err := factory.ToRESTConfig()
@@ -86,7 +83,7 @@ func (o *orphanOptions) findOrphans(ctx context.Context, target command.Target) 
 		return found, errors.Join(err, unread)
 	}
 	// Read the namespace after the Works. If the namespace is old enough, it contained all Works.
-	found.unsettledErr = karmada.checkSettled(ctx, target.Cluster)
+	found.unsettledErr = karmada.verifySettled(ctx, target.Cluster)
 	for _, each := range listing.Objects {
 		belongs, claim := claims.OwnershipOf(each.Unstructured)
 		if belongs != work.Orphaned && belongs != work.Adoptable {
@@ -97,9 +94,8 @@ func (o *orphanOptions) findOrphans(ctx context.Context, target command.Target) 
 	return found, unread
 }
 
-// dropAwaited removes objects that a binding expects in their cluster, because the Works of these
-// objects will be created. Bindings are read after all Works, so that a Work that was created
-// meanwhile has its binding.
+// dropAwaited removes the objects that a binding expects in their cluster, because their Works will be created. It reads the
+// bindings after all Works, because a binding exists before its Works.
 func (o *orphanOptions) dropAwaited(ctx context.Context, results []clusterOrphans) error {
 	var unsure []string
 	for i := range results {
@@ -175,8 +171,8 @@ func (k karmadaReader) listClaims(ctx context.Context, cluster string) (work.Man
 	return work.NewManifestIndex(cluster, works)
 }
 
-// checkSettled returns an error if Works may be missing in the execution namespace of the cluster.
-func (k karmadaReader) checkSettled(ctx context.Context, cluster string) error {
+// verifySettled returns an error if the cluster's execution namespace may lack Works.
+func (k karmadaReader) verifySettled(ctx context.Context, cluster string) error {
 	name := work.ExecutionNamespace(cluster)
 	stored, err := k.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -211,8 +207,7 @@ func (k karmadaReader) listAwaited(ctx context.Context, clusters []string) (work
 	return awaited, nil
 }
 
-// forEachObject calls a function for each object of a resource. The caller adds the name of the
-// resource to the error.
+// forEachObject calls call for each stored object, page by page. The caller adds the resource to the returned error.
 func forEachObject(ctx context.Context, stored dynamic.ResourceInterface, call func(*unstructured.Unstructured) error) error {
 	listPage := func(page metav1.ListOptions) (runtime.Object, error) { return stored.List(ctx, page) }
 	return pager.New(pager.SimplePageFunc(listPage)).EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {

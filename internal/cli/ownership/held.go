@@ -24,7 +24,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// heldOptions are the flags that all commands of this package have.
+// heldOptions are the flags that list, confirm and reject share.
 type heldOptions struct {
 	program        *command.Program
 	karmadaContext string
@@ -94,7 +94,7 @@ func newHeldList(program *command.Program) *cobra.Command {
 	return cmd
 }
 
-// heldDecision is a decision about held deletions.
+// heldDecision describes the command for one decision about held deletions: confirm or reject.
 type heldDecision struct {
 	name, doneText, short, long string
 	decision                    string
@@ -129,7 +129,7 @@ func newHeldDecide(program *command.Program, v heldDecision) *cobra.Command {
 
 			# All held deletions of the templates of a namespace
 			{{program}} held %[1]s --namespace shop`, v.name)),
-		Args: func(_ *cobra.Command, names []string) error { return o.checkSelection(names, all) },
+		Args: func(_ *cobra.Command, names []string) error { return o.validateSelection(names, all) },
 		RunE: func(cmd *cobra.Command, names []string) error { return o.decide(cmd.Context(), v, names, dryRun) },
 	}
 	o.addFlags(cmd, v.name)
@@ -138,15 +138,15 @@ func newHeldDecide(program *command.Program, v heldDecision) *cobra.Command {
 	return cmd
 }
 
-// checkSelection returns a usage error unless the user selected held deletions.
-func (o *heldOptions) checkSelection(names []string, all bool) error {
+// validateSelection returns a usage error unless the user selected held deletions by name, by flags or with --all.
+func (o *heldOptions) validateSelection(names []string, all bool) error {
 	if chosen := len(names) > 0 || o.selection != (heldFilter{}); chosen == all {
 		return command.NewUsageError("name held deletions as CLUSTER/WORK, or use --namespace, --cluster, --reason, or --all alone")
 	}
 	return validateHeldNames(names)
 }
 
-// decide writes a decision to every selected Work.
+// decide stores the decision in each selected Work.
 func (o *heldOptions) decide(ctx context.Context, v heldDecision, names []string, dryRun bool) error {
 	works, found, err := o.find(ctx, names)
 	if err != nil {
@@ -304,8 +304,7 @@ func (d *heldDeletion) isSelected(s heldFilter) bool {
 	return (s.namespace == "" || inNamespace) && (s.reason == "" || d.Reason == s.reason)
 }
 
-// write stores the decision of the user about a held deletion. A Work that was deleted in the
-// meantime needs no decision.
+// write stores the user's decision about a held deletion. It ignores a Work that was deleted in the meantime.
 func (h heldWorkClient) write(ctx context.Context, one *heldDeletion, decision string) error {
 	stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(one.Cluster), Name: one.Work}}
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`,
@@ -332,7 +331,7 @@ func newHeldOutput(found []heldDeletion, now time.Time) console.Output {
 // maxPrintedErrors is the maximum number of errors that a command prints.
 const maxPrintedErrors = 10
 
-// joinLimited joins errors and counts those that it leaves out.
+// joinLimited joins at most maxPrintedErrors failures, and counts the others.
 func joinLimited(failures []error) error {
 	if left := len(failures) - maxPrintedErrors; left > 0 {
 		failures = append(failures[:maxPrintedErrors:maxPrintedErrors], fmt.Errorf("and %d more errors", left))

@@ -122,7 +122,7 @@ func TestSelectionIsExplicit(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &heldOptions{selection: test.selection}
-			if err := o.checkSelection(test.names, test.all); (err == nil) != test.ok {
+			if err := o.validateSelection(test.names, test.all); (err == nil) != test.ok {
 				t.Errorf("error %v", err)
 			}
 		})

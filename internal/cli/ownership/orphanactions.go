@@ -45,8 +45,8 @@ func (one *orphan) containsOtherObjects() bool {
 	return work.DeletionCascades(one.object.GroupVersionKind().GroupKind())
 }
 
-// rejectUnsettled rejects the action if Works of the cluster may be missing. It sets the result
-// "refused" for the orphans to which the action applies, and returns the reason.
+// rejectUnsettled returns an error if the action must not run because Works of the cluster may be missing. It then sets the
+// result "refused" for the orphans to which the action applies.
 func (c *clusterOrphans) rejectUnsettled(action *orphanAction) error {
 	if action == nil || !action.needsAllWorks || c.unsettledErr == nil {
 		return nil
@@ -63,7 +63,7 @@ func (c *clusterOrphans) rejectUnsettled(action *orphanAction) error {
 	return fmt.Errorf("nothing can be %s: %w", action.doneText, c.unsettledErr)
 }
 
-// runActionInAll runs the action in all clusters, and writes the outcome to results and errs.
+// runActionInAll runs the action in all clusters, and updates results and errs.
 func (o *orphanOptions) runActionInAll(ctx context.Context, targets []command.Target, results []clusterOrphans, errs []error, action *orphanAction) {
 	found := map[string]clusterOrphans{}
 	for _, a := range results {
@@ -71,7 +71,7 @@ func (o *orphanOptions) runActionInAll(ctx context.Context, targets []command.Ta
 	}
 	treated, failures := command.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target command.Target) (clusterOrphans, error) {
 		a := found[target.Cluster]
-		// A query that exceeds the time limit continues, so it must work on a copy.
+		// A query continues after its time limit, so it must work on a copy.
 		a.orphans = slices.Clone(a.orphans)
 		err := a.runAction(ctx, action)
 		return a, err
@@ -120,8 +120,8 @@ func releaseOrphan(ctx context.Context, resource dynamic.ResourceInterface, one 
 	return updateUnchanged(ctx, resource, one, func(object *unstructured.Unstructured) { work.Release(object) })
 }
 
-// updateUnchanged changes an object if it has not changed since it was found. The update contains
-// the version that was found, so the server rejects the update after any other change.
+// updateUnchanged updates the orphan's object if it has not changed since it was found. The update contains the resource
+// version, so the server rejects the update after any other change.
 func updateUnchanged(ctx context.Context, resource dynamic.ResourceInterface, one *orphan, change func(*unstructured.Unstructured)) error {
 	object, err := resource.Get(ctx, one.object.GetName(), metav1.GetOptions{})
 	if err != nil {

@@ -58,7 +58,7 @@ Its objects are unknown: they are neither listed nor changed.`,
 
 			# Give objects to the Works that contain them
 			{{program}} orphans east --adopt --yes`),
-		Args:              func(*cobra.Command, []string) error { return o.check() },
+		Args:              func(*cobra.Command, []string) error { return o.validate() },
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		ValidArgsFunction: o.complete,
 	}
@@ -75,8 +75,8 @@ Its objects are unknown: they are neither listed nor changed.`,
 	return cmd
 }
 
-// check returns a usage error if flags are wrong. It sends no request.
-func (o *orphanOptions) check() error {
+// validate returns a usage error if flags are wrong. It sends no request.
+func (o *orphanOptions) validate() error {
 	chosen := 0
 	for _, action := range []bool{o.adopt, o.release, o.remove} {
 		if action {
@@ -95,7 +95,7 @@ func (o *orphanOptions) check() error {
 }
 
 func (o *orphanOptions) run(ctx context.Context, wanted []string) error {
-	if err := o.CheckKubeconfig(); err != nil {
+	if err := o.VerifyKubeconfig(); err != nil {
 		return err
 	}
 	targets, err := o.ListMembers(ctx, wanted)

@@ -42,13 +42,13 @@ func NewPromote(program *command.Program) *cobra.Command {
 		Long: `Promote an object of a member to a template in the control plane.
 
 The object becomes a template, and a policy propagates it to the cluster that has it.
-The object in the member is taken over unchanged and keeps running. From then on change
-it in the control plane; its policy can propagate it to more clusters. An object that
-the control plane has already is not changed.
+The control plane takes over the object in the member, which stays unchanged and keeps
+running. From then on, change it in the control plane; its policy can propagate it to more
+clusters. If the control plane already has the object, nothing is changed.
 
-The member is read through the control plane, with the rights of the caller, unless a
-kubeconfig or context of its own is given. If the command fails, the created objects
-are deleted.`,
+The member is read through the control plane with your permissions, unless you set the
+member's own kubeconfig or context. If the command fails, it deletes the objects that it
+created.`,
 		Example: program.Examples(`
 			# Promote a Deployment of the member "east"
 			{{program}} promote deployment web -n shop -C east
@@ -65,27 +65,27 @@ are deleted.`,
 			# From a member that is not reachable through the control plane
 			{{program}} promote deployment web -n shop -C east --cluster-kubeconfig=$HOME/.kube/east.config`),
 		DisableFlagsInUseLine: true,
-		Args:                  func(_ *cobra.Command, args []string) error { return o.check(args) },
+		Args:                  func(_ *cobra.Command, args []string) error { return o.validate(args) },
 		RunE:                  func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
 		ValidArgsFunction:     o.complete,
 	}
 	o.ClientFlags.AddFlags(cmd)
 	o.AddNamespaceFlag(cmd, factory)
-	o.member.AddFlags(program, cmd, "context of the member in its kubeconfig; the current one if empty")
+	o.member.AddFlags(program, cmd, "context of the member in its kubeconfig; the current context if empty")
 	flags := cmd.Flags()
 	flags.StringVarP(&o.cluster, "cluster", "C", "", "member that has the object; required")
 	program.CompleteClusters(cmd, "cluster", &o.Context)
 	flags.BoolVar(&o.autoPolicy, "auto-create-policy", true, "create a policy that propagates the object to the member")
 	flags.StringVar(&o.policyName, "policy-name", "", "name of the policy; derived from the object if empty")
 	flags.BoolVarP(&o.dependencies, "dependencies", "d", false, "also promote the dependencies of the object")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "make all checks but change nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "validate everything without changing objects")
 	flags.StringVarP(&o.output, "output", "o", "", "json or yaml: print template and policy without creating them")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// check returns a usage error if arguments or flags are wrong. It sends no request.
-func (o *promoteOptions) check(args []string) error {
+// validate returns a usage error if arguments or flags are wrong. It sends no request.
+func (o *promoteOptions) validate(args []string) error {
 	switch {
 	case len(args) != 2:
 		return command.NewUsageError("name one object by its type and its name, such as: deployment web")
@@ -101,7 +101,7 @@ func (o *promoteOptions) check(args []string) error {
 	return nil
 }
 
-// run promotes the object of the type and name.
+// run promotes the named object of the given type.
 func (o *promoteOptions) run(ctx context.Context, kind, name string) error {
 	clusters, err := o.ClusterClient()
 	if err != nil {
@@ -111,7 +111,7 @@ func (o *promoteOptions) run(ctx context.Context, kind, name string) error {
 		return err
 	}
 	karmada, member := o.newKarmadaClient(), o.newMemberClient()
-	if err := member.checkReachable(ctx); err != nil {
+	if err := member.verifyReachable(ctx); err != nil {
 		return err
 	}
 	namespace, _, err := karmada.factory.ToRawKubeConfigLoader().Namespace()
@@ -144,8 +144,8 @@ func (o *promoteOptions) newKarmadaClient() clusterClient {
 	return clusterClient{target: target, factory: o.NewFactory(&target, promoteRequestTimeout)}
 }
 
-// newMemberClient returns the client of the member. The client uses the kubeconfig of the member
-// if one is given, and otherwise the cluster proxy.
+// newMemberClient returns a client of the member, with the member's own kubeconfig if the user set one, and otherwise through
+// the cluster proxy.
 func (o *promoteOptions) newMemberClient() clusterClient {
 	target := command.Target{Cluster: o.cluster}
 	if cmp.Or(o.member.Path, o.member.Context) == "" {

@@ -35,8 +35,8 @@ type clusterObject struct {
 	mapping *meta.RESTMapping
 }
 
-func (c clusterClient) checkReachable(ctx context.Context) error {
-	return command.CheckReachable(ctx, c.factory, c.target)
+func (c clusterClient) verifyReachable(ctx context.Context) error {
+	return command.VerifyReachable(ctx, c.factory, c.target)
 }
 
 // findObject reads an object. The type is written as in kubectl.

@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// promotion is one run of the command.
+// promotion holds the options and clients of one promote command.
 type promotion struct {
 	promoteOptions
 	karmada, member clusterClient
@@ -55,7 +55,7 @@ func (p promotion) promote(ctx context.Context, object clusterObject) error {
 		p.warnAboutManager(object)
 		return p.print(plan)
 	}
-	exists, err := p.checkControlPlane(ctx, &plan)
+	exists, err := p.isTemplatePresent(ctx, &plan)
 	if err != nil {
 		return err
 	}
@@ -68,9 +68,8 @@ func (p promotion) promote(ctx context.Context, object clusterObject) error {
 	return p.createAll(ctx, plan)
 }
 
-// warnAboutManager prints a warning if a control plane manages the object already. promote does
-// not call it if promote knows that the template exists, because then this control plane manages
-// the object.
+// warnAboutManager prints a warning if a control plane already manages the object. Callers skip it if the template exists,
+// because then this control plane is the manager.
 func (p promotion) warnAboutManager(object clusterObject) {
 	if manager := managingWorkOf(object.Unstructured); manager != "" {
 		p.Program.Messagef("warning: %s is managed by Work %s of a control plane; if that is another control plane that still runs, both will overwrite each other's changes",
@@ -95,9 +94,9 @@ func (p promotion) print(plan promotionPlan) error {
 	return nil
 }
 
-// checkControlPlane reports whether the template exists already. It returns an error for any other
-// conflict. It runs before objects are created.
-func (p promotion) checkControlPlane(ctx context.Context, plan *promotionPlan) (exists bool, err error) {
+// isTemplatePresent reports whether the control plane already has the template. It returns an error for any other conflict
+// with the plan. It runs before objects are created.
+func (p promotion) isTemplatePresent(ctx context.Context, plan *promotionPlan) (exists bool, err error) {
 	if plan.mapping, err = p.karmada.mappingOf(plan.template.GroupVersionKind()); err != nil {
 		return false, err
 	}
@@ -105,7 +104,7 @@ func (p promotion) checkControlPlane(ctx context.Context, plan *promotionPlan) (
 	if err != nil || existing != nil {
 		return existing != nil, err
 	}
-	if err := p.checkNamespace(ctx, plan.template.GetNamespace()); err != nil {
+	if err := p.verifyNamespace(ctx, plan.template.GetNamespace()); err != nil {
 		return false, err
 	}
 	if plan.policy == nil {
@@ -122,8 +121,8 @@ func (p promotion) checkControlPlane(ctx context.Context, plan *promotionPlan) (
 	return false, err
 }
 
-// policyWithName returns the stored policy that has the name of the planned policy, or nil. If the
-// generated name belongs to the policy of another object, it changes the planned name.
+// policyWithName returns the stored policy with the name of the planned policy, or nil. If the generated name is the name of
+// another object's policy, it changes the planned name.
 func (p promotion) policyWithName(ctx context.Context, plan *promotionPlan) (*unstructured.Unstructured, error) {
 	kind, namespace, name := plan.template.GroupVersionKind(), plan.template.GetNamespace(), plan.template.GetName()
 	taken, err := p.karmada.get(ctx, plan.policyMapping, plan.policy.GetNamespace(), plan.policy.GetName())
@@ -134,9 +133,9 @@ func (p promotion) policyWithName(ctx context.Context, plan *promotionPlan) (*un
 	return p.karmada.get(ctx, plan.policyMapping, plan.policy.GetNamespace(), plan.policy.GetName())
 }
 
-// checkNamespace returns an error if the namespace of the template does not exist in the
+// verifyNamespace returns an error if the namespace of the template does not exist in the
 // control plane.
-func (p promotion) checkNamespace(ctx context.Context, name string) error {
+func (p promotion) verifyNamespace(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}

@@ -63,7 +63,7 @@ func (o *options) print(results []searchv1alpha1.SearchResult) error {
 	if o.format.IsTable() {
 		output.Rows = make([][]string, 0, len(results))
 		for i := range results {
-			output.Rows = append(output.Rows, row(&results[i], now, o.format == console.Wide))
+			output.Rows = append(output.Rows, newRow(&results[i], now, o.format == console.Wide))
 		}
 		if o.format != console.Wide {
 			truncateLast(append([][]string{header}, output.Rows...), o.terminalWidth(), output.ColumnGap)

@@ -32,9 +32,9 @@ func tableHeader(wide bool) []string {
 	return append(header, "MATCHED")
 }
 
-// row returns the cells of an object.
-func row(result *searchv1alpha1.SearchResult, now time.Time, wide bool) []string {
-	cells := []string{result.Cluster, result.Kind, orNone(result.Namespace), result.Name, orNone(age(result, now))}
+// newRow returns the cells of an object.
+func newRow(result *searchv1alpha1.SearchResult, now time.Time, wide bool) []string {
+	cells := []string{result.Cluster, result.Kind, orNone(result.Namespace), result.Name, orNone(formatAge(result, now))}
 	if wide {
 		stale := ""
 		if result.StaleSince != nil {
@@ -42,14 +42,14 @@ func row(result *searchv1alpha1.SearchResult, now time.Time, wide bool) []string
 		}
 		cells = append(cells, result.APIVersion, orNone(stale))
 	}
-	cells = append(cells, orNone(matched(result.Matches)))
+	cells = append(cells, orNone(describeMatches(result.Matches)))
 	for i := range cells {
 		cells[i] = printable(cells[i])
 	}
 	return cells
 }
 
-func age(result *searchv1alpha1.SearchResult, now time.Time) string {
+func formatAge(result *searchv1alpha1.SearchResult, now time.Time) string {
 	if result.CreationTimestamp == nil || result.CreationTimestamp.IsZero() {
 		return ""
 	}
@@ -63,8 +63,8 @@ func orNone(text string) string {
 	return text
 }
 
-// matched returns what matched in one line.
-func matched(matches []searchv1alpha1.SearchMatch) string {
+// describeMatches lists the fields that match, in one line.
+func describeMatches(matches []searchv1alpha1.SearchMatch) string {
 	texts := make([]string, 0, len(matches))
 	for _, match := range matches {
 		texts = append(texts, match.Field+"="+match.Value)

@@ -18,13 +18,13 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// queryPath is the path of the resource that answers queries.
+// queryPath is the path to which queries are sent.
 var queryPath = "/apis/" + searchv1alpha1.GroupVersion.String() + "/" + searchv1alpha1.SearchResource + "/query"
 
 // addonName is the name of the addon that serves queries.
 const addonName = "karmada-search"
 
-// client sends queries to the control plane.
+// client returns a client of the control plane. For a watch, it has no timeout.
 func (o *options) client(isWatch bool) (rest.Interface, error) {
 	timeout := o.timeout.HTTPTimeout()
 	if isWatch {
@@ -33,7 +33,7 @@ func (o *options) client(isWatch bool) (rest.Interface, error) {
 	return o.NewFactory(&command.Target{}, timeout).RESTClient()
 }
 
-// readPage returns at most limit objects after a continue token.
+// readPage returns the page after the continue token, with at most limit objects.
 func (o *options) readPage(ctx context.Context, client rest.Interface, limit int, token string) (*searchv1alpha1.SearchResultList, error) {
 	request := client.Get().AbsPath(queryPath).SetHeader("Accept", "application/json").
 		Param("q", o.query).Param("limit", strconv.Itoa(limit))
@@ -47,11 +47,11 @@ func (o *options) readPage(ctx context.Context, client rest.Interface, limit int
 	}
 	content, err := result.Raw()
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", addonName, err)
+		return nil, fmt.Errorf("reading the response of %s: %w", addonName, err)
 	}
 	list := &searchv1alpha1.SearchResultList{}
 	if err := json.Unmarshal(content, list); err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", addonName, err)
+		return nil, fmt.Errorf("reading the response of %s: %w", addonName, err)
 	}
 	return list, nil
 }
@@ -72,17 +72,17 @@ func (o *options) openWatch(ctx context.Context, client rest.Interface) (io.Read
 	return stream, nil
 }
 
-// column finds the position in the message of a server about the syntax of a query.
+// column matches the position in the server's message about a syntax error.
 var column = regexp.MustCompile(`\bcolumn (\d+)\b`)
 
-// explain adds to an error what the user can do.
+// explain adds to err what the user can do.
 func (o *options) explain(ctx context.Context, client rest.Interface, err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsNotFound(err):
 		return o.explainMissing(ctx, client)
 	case apierrors.IsServiceUnavailable(err):
-		return fmt.Errorf("%s does not answer: %w; \"kubectl get apiservice %s.%s\" shows the reason",
+		return fmt.Errorf("%s does not respond: %w; \"kubectl get apiservice %s.%s\" shows the reason",
 			addonName, err, searchv1alpha1.GroupVersion.Version, searchv1alpha1.GroupName)
 	case apierrors.IsBadRequest(err) && errors.As(err, &status):
 		if position := column.FindStringSubmatch(status.Status().Message); position != nil {
@@ -99,12 +99,12 @@ func (o *options) explain(ctx context.Context, client rest.Interface, err error)
 func (o *options) explainMissing(ctx context.Context, client rest.Interface) error {
 	err := client.Get().AbsPath("/apis", searchv1alpha1.GroupVersion.String()).Do(ctx).Error()
 	if err == nil {
-		return fmt.Errorf("the %s of the control plane does not answer queries: update it, and start it without --disable-search", addonName)
+		return fmt.Errorf("the %s of the control plane does not serve queries: update it, and start it without --disable-search", addonName)
 	}
 	return fmt.Errorf("the control plane has no %s: \"%s addons enable %s\" installs it", addonName, o.Program.Name, addonName)
 }
 
-// readEvent returns an object of the stream, or the error that the server sent.
+// readEvent returns the next event of the stream, or the error that the server sent.
 func readEvent(decoder *json.Decoder) (watch.EventType, *searchv1alpha1.SearchResult, error) {
 	var event watchEvent
 	if err := decoder.Decode(&event); err != nil {

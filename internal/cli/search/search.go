@@ -1,8 +1,8 @@
 // Package search prints the objects of all members that match a query. It sends the query to
 // karmada-search, which responds from its cache: no member is queried.
 //
-// The command checks the query before it sends a request, so that a syntax error is shown with its
-// position at once. The server can have another version and checks the query again.
+// The command parses the query before it sends a request, so that it can show the position of a syntax error. The server, which
+// may have another version, parses the query again.
 package search
 
 import (
@@ -46,8 +46,8 @@ func New(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Search objects in all members",
-		Long: `Search objects in all members. karmada-search answers from its cache, which contains the kinds
-and clusters that ResourceRegistries select. You see the objects that you may list in each member.
+		Long: `Search objects in all members. karmada-search responds from its cache, which contains the
+kinds and clusters that ResourceRegistries select. You see the objects that you may list in each member.
 
 A query has terms that must all match: text that is a word of the object, or a field with an
 operator and a value. OR, NOT and parentheses are possible.
@@ -77,7 +77,7 @@ CLUSTER/NAMESPACE/KIND.GROUP/NAME, with - as the namespace of an object without 
 
 			# All matches for a program
 			{{program}} search label.app=web --all -o json`),
-		Args:              func(_ *cobra.Command, args []string) error { return o.check(args) },
+		Args:              func(_ *cobra.Command, args []string) error { return o.validate(args) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 		ValidArgsFunction: o.complete,
 		SuggestFor:        []string{"find", "query"},
@@ -93,7 +93,7 @@ CLUSTER/NAMESPACE/KIND.GROUP/NAME, with - as the namespace of an object without 
 	cmd.Flag("namespace").Usage = "only objects in this namespace; all namespaces if empty"
 	flags.StringSliceVarP(&o.clusters, "cluster", "C", nil, "only objects of these members, comma separated; * is a wildcard")
 	o.Program.CompleteClusters(cmd, "cluster", &o.Context)
-	flags.BoolVarP(&o.watch, "watch", "w", false, "watch for changes after the present matches")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "watch for changes after the current matches")
 	flags.IntVar(&o.limit, "limit", defaultLimit, "maximum number of objects to show")
 	flags.BoolVar(&o.all, "all", false, "show all matches, without a limit")
 	cmd.MarkFlagsMutuallyExclusive("all", "limit")
@@ -107,11 +107,11 @@ func fieldList() string {
 	return strings.Join(names, ", ") + ", label.KEY, annotation.KEY"
 }
 
-// flagValue is the form of values that can be in a query without quotes.
+// flagValue matches values that need no quotes in a query.
 var flagValue = regexp.MustCompile(`^[a-zA-Z0-9.*-]+$`)
 
-// check returns a usage error if the query or flags are wrong. It sends no request.
-func (o *options) check(args []string) error {
+// validate returns a usage error if the query or flags are wrong. It sends no request.
+func (o *options) validate(args []string) error {
 	text := strings.TrimSpace(strings.Join(args, " "))
 	if text == "" && o.Namespace == "" && len(o.clusters) == 0 {
 		return command.NewUsageError("the query is missing; \"%s search kind:Pod\" shows all Pods", o.Program.Name)
@@ -135,7 +135,7 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-// withFlags returns the query with the conditions of the flags.
+// withFlags returns the query with terms for the flags --namespace and --cluster.
 func (o *options) withFlags(text string) string {
 	var terms []string
 	if text != "" {
@@ -159,7 +159,7 @@ func (o *options) withFlags(text string) string {
 	return strings.Join(terms, " ")
 }
 
-// clusterTerm returns the condition for the name of a cluster, or for a pattern.
+// clusterTerm returns the term that matches the cluster, which can contain wildcards.
 func clusterTerm(cluster string) string {
 	if strings.Contains(cluster, "*") {
 		return "cluster:" + cluster
@@ -168,7 +168,7 @@ func clusterTerm(cluster string) string {
 }
 
 func (o *options) run(ctx context.Context) error {
-	if err := o.CheckKubeconfig(); err != nil {
+	if err := o.VerifyKubeconfig(); err != nil {
 		return err
 	}
 	if o.watch {
@@ -186,8 +186,7 @@ func explainSyntax(query string, err error) error {
 	return pointAt(query, syntax.Column, err)
 }
 
-// pointAt returns an error with the query and a caret below a column. Column 1 is the first
-// character.
+// pointAt returns an error that shows the query with a caret below the column. Column 1 is the first character.
 func pointAt(query string, column int, err error) error {
 	if column < 1 || strings.ContainsAny(query, "\n\r\t") {
 		return err
@@ -195,7 +194,7 @@ func pointAt(query string, column int, err error) error {
 	return fmt.Errorf("%w\n  %s\n  %s^", err, query, strings.Repeat(" ", column-1))
 }
 
-// complete completes the fields of the last word of the query, and the names of clusters and fields.
+// complete completes the last word of the query with fields, or with names of clusters after cluster:.
 func (o *options) complete(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if typed, isCluster := strings.CutPrefix(prefix, "cluster:"); isCluster {
 		return o.completeClusters(cmd.Context(), typed), cobra.ShellCompDirectiveNoFileComp

@@ -89,10 +89,10 @@ func TestRow(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.wide, row(&test.result, now, true)); diff != "" {
+			if diff := cmp.Diff(test.wide, newRow(&test.result, now, true)); diff != "" {
 				t.Errorf("cells (-want +got):\n%s", diff)
 			}
-			if got := row(&test.result, now, false); len(got) != len(tableHeader(false)) || len(test.wide) != len(tableHeader(true)) {
+			if got := newRow(&test.result, now, false); len(got) != len(tableHeader(false)) || len(test.wide) != len(tableHeader(true)) {
 				t.Errorf("%d cells for %d columns", len(got), len(tableHeader(false)))
 			}
 			if got := uniqueName(&test.result); got != test.uniqueName {

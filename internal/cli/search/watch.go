@@ -39,7 +39,7 @@ func (o *options) watchResults(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if err := printer.print(kind, result); err != nil {
+		if err := printer.printEvent(kind, result); err != nil {
 			return err
 		}
 	}
@@ -64,8 +64,8 @@ func (o *options) newWatchPrinter() *watchPrinter {
 	}
 }
 
-// print prints one change. JSON has one line for each change, and YAML one document.
-func (w *watchPrinter) print(kind watch.EventType, result *searchv1alpha1.SearchResult) error {
+// printEvent prints one change. JSON has one line for each change, and YAML one document.
+func (w *watchPrinter) printEvent(kind watch.EventType, result *searchv1alpha1.SearchResult) error {
 	event := map[string]any{"type": kind, "object": result}
 	switch w.format {
 	case console.JSON:
@@ -92,7 +92,7 @@ func (w *watchPrinter) printRow(kind watch.EventType, result *searchv1alpha1.Sea
 		w.hasHeader = true
 		fmt.Fprintln(w.table, strings.Join(append([]string{"EVENT"}, tableHeader(isWide)...), "\t"))
 	}
-	cells := append([]string{string(kind)}, row(result, time.Now(), isWide)...)
+	cells := append([]string{string(kind)}, newRow(result, time.Now(), isWide)...)
 	if !isWide {
 		truncateLast([][]string{cells}, w.width, len("   "))
 	}

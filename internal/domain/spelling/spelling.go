@@ -1,20 +1,17 @@
-// Package spelling suggests the known name that a user probably meant.
-//
-// Invariants: the result depends only on the names, not on their order. For a name that differs too
-// much from all known names, there is no result.
+// Package spelling finds the known name that a user probably meant by a misspelled name. It imports no other package, so that the
+// domain and the command line can share it.
 package spelling
 
 import "strings"
 
-// Similar reports whether one of the two names may be a misspelling of the other. It ignores
-// case. Equal names are similar.
+// Similar reports whether a and b are equal, or one may be a misspelling of the other. It ignores case.
 func Similar(a, b string) bool {
 	_, similar := misspellingDistance(strings.ToLower(a), strings.ToLower(b))
 	return similar
 }
 
-// Nearest returns the candidate that is most similar to the name, or "" if no candidate is similar.
-// Of equally similar candidates it returns the first one in byte order.
+// Nearest returns the candidate that is most similar to name, or "" if none is similar. Of equally similar candidates, it returns
+// the first in byte order.
 func Nearest(name string, candidates []string) string {
 	nearest, best := "", 0
 	folded := strings.ToLower(name)
@@ -27,9 +24,8 @@ func Nearest(name string, candidates []string) string {
 	return nearest
 }
 
-// misspellingDistance returns the distance of two names, and reports whether the distance is small
-// enough for a misspelling. Names whose lengths differ too much are rejected without computing the
-// distance, because object names may be long and may be compared with many policies.
+// misspellingDistance returns the distance of a and b, and reports whether it is small enough for a misspelling. If the lengths
+// differ too much, it does not compute the distance, because long names may be compared with the names in many policies.
 func misspellingDistance(a, b string) (distance int, similar bool) {
 	limit := maxEdits(a, b)
 	if abs(len(a)-len(b)) > limit {
@@ -39,8 +35,7 @@ func misspellingDistance(a, b string) (distance int, similar bool) {
 	return distance, distance <= limit
 }
 
-// maxEdits returns the number of edits that still count as a misspelling: one for every four
-// characters, and at least one.
+// maxEdits returns the maximum number of edits in a misspelling: one for every four characters, and at least one.
 func maxEdits(a, b string) int { return max(1, max(len(a), len(b))/4) }
 
 // Distance returns the smallest number of insertions, deletions, replacements and swaps of

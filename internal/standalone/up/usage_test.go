@@ -92,7 +92,7 @@ func TestUnknownCommandSuggestsSimilar(t *testing.T) {
 		"frob --help":  `unknown command "frob" for "karmada"` + advice,
 		"init":         `unknown command "init" for "karmada"` + advice,
 	} {
-		if err := console.CheckCommand(root, strings.Fields(args)); err == nil || err.Error() != want || ExitCode(err) != 1 {
+		if err := console.ValidateCommand(root, strings.Fields(args)); err == nil || err.Error() != want || ExitCode(err) != 1 {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}

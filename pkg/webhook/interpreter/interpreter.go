@@ -34,7 +34,7 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// Request is one operation on one object.
+// Request asks a webhook to perform one operation on one object.
 type Request struct {
 	configv1alpha1.ResourceInterpreterRequest
 }
@@ -57,8 +57,8 @@ func decode(field string, raw *runtime.RawExtension, into any) error {
 	return nil
 }
 
-// Response is the response to a Request. The Webhook sets its UID, and the code of its status if the
-// code is 0: 200 for a successful response, 403 for another one.
+// Response is the response to a Request. The Webhook sets the UID. If the status code is 0, the Webhook sets it to 200 for a
+// successful response and to 403 otherwise.
 type Response struct {
 	configv1alpha1.ResourceInterpreterResponse
 }
@@ -75,8 +75,7 @@ type HandlerFunc func(context.Context, Request) Response
 // Handle implements Handler.
 func (h HandlerFunc) Handle(ctx context.Context, request Request) Response { return h(ctx, request) }
 
-// Operations is a Handler with one function for each operation. A request for another operation gets
-// an error with code 400.
+// Operations is a Handler that calls one function for each operation. It responds to other operations with code 400.
 type Operations map[configv1alpha1.InterpreterOperation]HandlerFunc
 
 // Handle implements Handler.
@@ -88,9 +87,8 @@ func (o Operations) Handle(ctx context.Context, request Request) Response {
 	return handle(ctx, request)
 }
 
-// Succeeded returns a successful response. The caller adds the fields that the operation requires.
-// The message is optional. A successful response to ReviseReplica, Retain or AggregateStatus without
-// a patch changes nothing.
+// Succeeded returns a successful response. The caller sets the fields that the operation requires. The message may be empty. If a
+// successful response to ReviseReplica, Retain or AggregateStatus has no patch, the object stays unchanged.
 func Succeeded(message string) Response { return ValidationResponse(true, message) }
 
 // Errored returns the response for an operation that failed. code is an HTTP status code.
@@ -115,12 +113,11 @@ func ValidationResponse(successful bool, message string) Response {
 	}}
 }
 
-// PatchResponseFromRaw returns a response with the JSON Patch that changes the original into the
-// current document. Integers of any size stay exact. If both documents are equal, the response has
-// no patch.
+// PatchResponseFromRaw returns a response with the JSON Patch from the original to the current document. Integers of any size
+// stay exact. If both documents are equal, the response has no patch.
 //
-// Change an unstructured object, or raw JSON: if a typed object is encoded, the fields that its type
-// does not know are missing, and the patch would remove them.
+// current must come from an unstructured object or from raw JSON. A typed object lacks the fields that its type does not know, so
+// the patch would remove them.
 func PatchResponseFromRaw(original, current []byte) Response {
 	patch, err := createPatch(original, current)
 	if err != nil {
@@ -133,7 +130,7 @@ func PatchResponseFromRaw(original, current []byte) Response {
 	return response
 }
 
-// complete returns the response with the fields that the handler may leave out.
+// complete returns the response with defaults for the fields that the handler may omit.
 func (r Response) complete(request *configv1alpha1.ResourceInterpreterRequest) Response {
 	r.UID = request.UID
 	status := configv1alpha1.RequestStatus{}

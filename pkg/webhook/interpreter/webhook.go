@@ -13,7 +13,7 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// maxBodyBytes limits the body of a request.
+// maxBodyBytes is the maximum size of a request body.
 const maxBodyBytes = 1 << 20
 
 // contextKind is the kind of requests and responses.
