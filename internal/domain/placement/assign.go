@@ -158,7 +158,7 @@ func (t *task) sharesByTier(selected []candidate, divide divideFunc) ([]Share, e
 	return shares, nil
 }
 
-// divideByWeight divides the replicas by fixed weights. It ignores present replicas and capacity.
+// divideByWeight divides the replicas by fixed weights. It ignores current replicas and capacity.
 func divideByWeight(t *task, candidates []candidate, want int64) ([]Share, error) {
 	return Divide(want, t.clusterWeights(candidates), t.tieBreakUID()), nil
 }

@@ -68,9 +68,9 @@ func TestDivisionByStrategy(t *testing.T) {
 		"aggregated, first scheduling: largest capacity first":     {of(12, aggregate), free, false, targets{target("a", 7), target("b", 5)}, ""},
 		"aggregated, one cluster is sufficient":                    {of(10, aggregate), free, false, targets{target("a", 10)}, ""},
 		"aggregated, not enough capacity":                          {of(20, aggregate), free, false, nil, "failed to assign replicas: failed to scale up: Clusters available replicas 19 are not enough to schedule: 20 replicas wanted, room for 19 (a 10, b 6, c 3)."},
-		"aggregated, scale up prefers present targets":             {of(5, aggregate, target("c", 3)), free, false, targets{target("c", 5)}, ""},
+		"aggregated, scale up prefers current targets":             {of(5, aggregate, target("c", 3)), free, false, targets{target("c", 5)}, ""},
 		"aggregated, scale up continues with the largest capacity": {of(8, aggregate, target("c", 3)), free, false, targets{target("a", 4), target("c", 4)}, ""},
-		"aggregated, other present targets follow by name":         {of(13, aggregate, target("c", 3), target("b", 6)), map[string]int32{"a": 10, "b": 0, "c": 9}, false, targets{target("c", 7), target("b", 6)}, ""},
+		"aggregated, other current targets follow by name":         {of(13, aggregate, target("c", 3), target("b", 6)), map[string]int32{"a": 10, "b": 0, "c": 9}, false, targets{target("c", 7), target("b", 6)}, ""},
 		"aggregated, scale down keeps the largest":                 {of(5, aggregate, target("b", 3), target("a", 6)), free, false, targets{target("a", 5)}, ""},
 		"aggregated, unchanged":                                    {of(9, aggregate, target("b", 3), target("a", 6)), free, false, targets{target("b", 3), target("a", 6)}, ""},
 		"aggregated, evicted replicas go to other clusters":        {of(9, aggregate, target("b", 3)), map[string]int32{"a": 10, "b": 0, "c": 0}, false, targets{target("a", 6), target("b", 3)}, ""},
@@ -95,8 +95,8 @@ func TestRescheduleDividesFromScratch(t *testing.T) {
 		want      targets
 		wantError string
 	}{
-		"dynamic weight counts present replicas as capacity": {dynamicWeight, 8, map[string]int32{"a": 0, "b": 8}, targets{target("a", 4), target("b", 4)}, ""},
-		"aggregated does not prefer present targets":         {aggregate, 8, map[string]int32{"a": 0, "b": 20}, targets{target("b", 8)}, ""},
+		"dynamic weight counts current replicas as capacity": {dynamicWeight, 8, map[string]int32{"a": 0, "b": 8}, targets{target("a", 4), target("b", 4)}, ""},
+		"aggregated does not prefer current targets":         {aggregate, 8, map[string]int32{"a": 0, "b": 20}, targets{target("b", 8)}, ""},
 		"not enough capacity":                                {aggregate, 9, map[string]int32{"a": 0, "b": 0}, targets{target("a", 8)}, "failed to assign replicas: failed to schedule afresh: Clusters available replicas 8 are not enough to schedule: 9 replicas wanted, room for 8 (a 8, b 0)."},
 	}
 	for name, test := range tests {

@@ -30,7 +30,7 @@ func TestAvoidedClusters(t *testing.T) {
 		"the other cluster is equivalent":      {inOne, []string{"a"}, nil, []string{"b"}},
 		"all clusters are needed":              {inTwo, []string{"a"}, nil, []string{"a", "b"}},
 		"all avoided strictly":                 {everywhere, []string{"a", "b"}, func(i *Input) { i.AvoidStrictly = true }, nil},
-		"a present target stays":               {everywhere, []string{"a"}, func(i *Input) { i.Spec.Clusters = []workv1alpha2.TargetCluster{target("a", 0)} }, []string{"a", "b"}},
+		"a current target stays":               {everywhere, []string{"a"}, func(i *Input) { i.Spec.Clusters = []workv1alpha2.TargetCluster{target("a", 0)} }, []string{"a", "b"}},
 		"a changed placement takes precedence": {everywhere, []string{"a"}, func(i *Input) { i.AppliedPlacement = `{"clusterTolerations":[{"key":"k"}]}` }, []string{"a", "b"}},
 		"a reschedule request takes precedence": {everywhere, []string{"a"}, func(i *Input) {
 			i.Status.LastScheduledTime = &metav1.Time{Time: time.Unix(1, 0)}

@@ -9,8 +9,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// unmatchedTier is the tier of a cluster that matches no affinity. Such a cluster is a candidate
-// only if the affinity filter is disabled.
+// unmatchedTier is the tier of candidates that match no affinity, which exist only if the affinity
+// filter is disabled.
 const unmatchedTier = 1000
 
 // candidate is a cluster that passed the filters.
@@ -19,26 +19,26 @@ type candidate struct {
 	name    string
 	region  string
 	score   int64
-	// allocatable is the number of additional replicas that fit into the cluster. available is
-	// allocatable plus the replicas that are already assigned to the cluster.
+	// allocatable is the number of additional replicas that fit into the cluster. available also
+	// includes the replicas that are already assigned to it.
 	allocatable, available int64
-	// tier is 0 if the affinity group itself selects the cluster, 1 if its first overflow group
-	// does, and so on.
+	// tier is 0 if the affinity group itself selects the cluster, 1 if its first overflow group does,
+	// and so on.
 	tier int32
 	// rank is the index of the candidate in the order of preference.
 	rank int32
 }
 
-// preference is what the rank of a feasible cluster depends on, besides its name. It is small and
-// has no pointer, because preferences are sorted for every binding.
+// preference holds the values that, together with its name, determine a feasible cluster's rank. It is
+// small and has no pointers, because preferences are sorted for every binding.
 type preference struct {
 	index            int32 // of the feasible cluster
 	tier             int32
 	score, available int64
 }
 
-// rankedCandidates returns the feasible clusters as candidates, most preferred first. The order of
-// preference is: lowest tier, highest score, most available replicas, name.
+// rankedCandidates returns the feasible clusters as candidates, most preferred first: by the lowest
+// tier, then the highest score, then the most available replicas, and then by name.
 func (t *task) rankedCandidates(feasible []*clusterv1alpha1.Cluster, scores []int64) []candidate {
 	estimates := t.estimateReplicas(feasible)
 	preferences := make([]preference, len(feasible))
@@ -77,9 +77,9 @@ func (p preference) compare(other preference) int {
 	}
 }
 
-// estimateReplicas returns the estimates for the feasible clusters. It calls the estimator only if
-// the result depends on capacity. Templates that go to every cluster, or that are divided by fixed
-// weights, cause no calls to members.
+// estimateReplicas returns the estimates for the feasible clusters, or nil if the result does not
+// depend on capacity. Estimators are therefore not called for templates that run in every cluster or
+// are divided by static weights.
 func (t *task) estimateReplicas(feasible []*clusterv1alpha1.Cluster) []int32 {
 	unlimited := t.spec.Replicas == 0 && len(t.spec.Components) == 0
 	if t.input.EstimateReplicas == nil || unlimited || !t.dependsOnCapacity() {
@@ -92,8 +92,8 @@ func (t *task) dependsOnCapacity() bool {
 	return !t.ignoresSpreadConstraints() || len(t.affinityMatchers) > 1 || DividesByCapacity(t.spec.Placement.ReplicaScheduling)
 }
 
-// allocatableReplicas returns the estimate for the feasible cluster with the index i. Without an
-// estimate it returns the number of replicas that the workload needs.
+// allocatableReplicas returns the estimate for the feasible cluster at index i. If its capacity is
+// unknown, it returns the number of replicas that the workload needs.
 func (t *task) allocatableReplicas(estimates []int32, i int) int64 {
 	if i >= len(estimates) || estimates[i] < 0 || estimates[i] == math.MaxInt32 {
 		return max(int64(t.spec.Replicas), t.requiredCapacity())
@@ -114,8 +114,7 @@ func (t *task) affinityTier(cluster *clusterv1alpha1.Cluster) int32 {
 	return unmatchedTier
 }
 
-// totalAvailable returns the number of replicas that the candidates together already have or have
-// capacity for.
+// totalAvailable returns the sum of the candidates' available replicas.
 func totalAvailable(candidates []candidate) int64 {
 	sum := int64(0)
 	for i := range candidates {

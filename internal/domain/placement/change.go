@@ -11,8 +11,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// AppliedPlacement returns the compact JSON of a placement. The scheduler stores it in
-// policyv1alpha1.AppliedPlacementAnnotation together with the clusters that it chose for the
+// AppliedPlacement returns the placement as compact JSON. The scheduler writes it to
+// policyv1alpha1.AppliedPlacementAnnotation together with the clusters that it selected for this
 // placement.
 func AppliedPlacement(placement *policyv1alpha1.Placement) (string, error) {
 	text, err := json.Marshal(placement)
@@ -22,14 +22,12 @@ func AppliedPlacement(placement *policyv1alpha1.Placement) (string, error) {
 	return string(text), nil
 }
 
-// PlacementChanged compares the placement with the applied placement, which is the content of
-// policyv1alpha1.AppliedPlacementAnnotation. It reports whether the placements differ in a field
-// that affects the present choice of clusters.
+// PlacementChanged reports whether the placement differs from the applied placement, which is the value
+// of policyv1alpha1.AppliedPlacementAnnotation, in a field that affects the current targets.
 //
-// An empty annotation counts as a change. An annotation that is not valid JSON does not count as a
-// change, because workloads must not move because of it. With affinity groups, only the group in
-// use is compared (activeGroup, from the status). So other groups can be added, removed and
-// reordered without moving a workload.
+// An empty applied placement counts as a change. One that is not valid JSON does not, because it must
+// not cause workloads to move. With affinity groups, only activeGroup, the group in use, is compared,
+// so that other groups can be added, removed and reordered without moving a workload.
 func PlacementChanged(placement *policyv1alpha1.Placement, applied, activeGroup string) bool {
 	if applied == "" {
 		return true
@@ -63,9 +61,8 @@ func affinityGroupChanged(before, after []policyv1alpha1.ClusterAffinityTerm, ac
 	return i < 0 || j < 0 || !equality.Semantic.DeepEqual(before[i], after[j])
 }
 
-// ReplicasChanged reports whether the number of replicas in the recorded targets differs from the
-// number that the template requests. This is the case after the template was scaled, or after a
-// cluster with replicas was removed from the targets.
+// ReplicasChanged reports whether the targets' replicas differ from those that the template requests,
+// because the template was scaled or a target with replicas was removed.
 func ReplicasChanged(spec *workv1alpha2.ResourceBindingSpec, features Features) bool {
 	if spec.Placement == nil || spec.Placement.ReplicaScheduling == nil {
 		return false
@@ -89,9 +86,9 @@ func ReplicasChanged(spec *workv1alpha2.ResourceBindingSpec, features Features) 
 	}
 }
 
-// componentsChanged reports whether components are not placed yet, or were scaled after they were
-// placed. A target without recorded components does not count as changed, because its workload was
-// not placed as components.
+// componentsChanged reports whether the components are not placed yet, or have been scaled since. A
+// target without components does not count as changed, because its workload was not placed by
+// components.
 func componentsChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if len(spec.Components) == 0 {
 		return false
@@ -105,8 +102,8 @@ func componentsChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	})
 }
 
-// targetComponents returns the components in the form in which a target records them. A single
-// component is not recorded, because its workload has only one pod template.
+// targetComponents returns the components as they are stored in a target. A single component is not
+// stored, because the workload then has only one Pod template.
 func targetComponents(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetComponent {
 	if len(spec.Components) < 2 {
 		return nil

@@ -17,19 +17,17 @@ type Action string
 
 // Values of Action.
 const (
-	// ActionNone means that the present result is up to date and recorded, so nothing needs to be
-	// done.
+	// ActionNone means that the current targets are up to date and recorded in the status.
 	ActionNone Action = "None"
 	// ActionRefuse means that the binding is being deleted and is no longer scheduled.
 	ActionRefuse Action = "Refuse"
-	// ActionObserve means that the present result is up to date, but
-	// status.schedulerObservedGeneration is not.
+	// ActionObserve means that the current targets are up to date, but the status is not.
 	ActionObserve Action = "Observe"
 	// ActionSchedule means that the binding must be scheduled.
 	ActionSchedule Action = "Schedule"
 )
 
-// ScheduleType is the cause of a scheduling. It is used as a metric label.
+// ScheduleType is the cause for which a binding is scheduled. It is used as a metric label.
 type ScheduleType string
 
 // Values of ScheduleType.
@@ -45,34 +43,34 @@ type Decision struct {
 	Action Action
 	// Type is set only if the action is ActionSchedule.
 	Type ScheduleType
-	// Reason is the name of the rule that applied. It is logged.
+	// Reason describes the rule that applied. It is logged.
 	Reason string
 }
 
 // ErrNoPlacement is returned for a binding whose spec.placement is empty.
 var ErrNoPlacement = errors.New("the binding has no placement")
 
-// Features are the feature gates and flags on which placement depends. The zero value disables all
-// features.
+// Features holds the feature gates and flags on which placement depends. The zero value disables all
+// of them.
 type Features struct {
 	// MultiplePodTemplates reports whether the feature gate MultiplePodTemplatesScheduling is
 	// enabled.
 	MultiplePodTemplates bool
 	// WorkloadAffinity reports whether the feature gate WorkloadAffinity is enabled.
 	WorkloadAffinity bool
-	// EmptyWorkload reports whether selected clusters that got no replicas stay targets with 0
-	// replicas (flag --enable-empty-workload-propagation).
+	// EmptyWorkload is the flag --enable-empty-workload-propagation: selected clusters that get no
+	// replicas become targets with 0 replicas.
 	EmptyWorkload bool
 }
 
-// ClusterLookup returns a cluster by name, or nil if the cache has no such cluster.
+// ClusterLookup returns the cluster with the given name, or nil if it is not in the cache.
 type ClusterLookup func(name string) *clusterv1alpha1.Cluster
 
-// Decide returns whether a binding has to be scheduled. It checks the rules in the order of the
-// switch below, and uses the first rule that applies.
+// Decide returns whether the binding must be scheduled. The first rule of the switch below that
+// applies decides.
 //
-// A change of the labels or taints of a cluster is no reason to schedule a divided workload again.
-// A target cluster that is not found is no reason either, because the cache may be behind.
+// Changed labels or taints of a cluster are no reason to schedule a divided workload again. Nor is a
+// target cluster that is not found, because the cache may be stale.
 func Decide(
 	meta metav1.Object,
 	spec *workv1alpha2.ResourceBindingSpec,
@@ -102,8 +100,8 @@ func Decide(
 	case slices.ContainsFunc(ClustersWithoutAPI(meta), func(name string) bool { return canTakeShare(clusters(name), meta, spec, status) }):
 		return scheduleDecision(ReconcileSchedule, "a cluster that was left out serves the kind now"), nil
 	case meta.GetGeneration() != status.SchedulerObservedGeneration && len(spec.Placement.ClusterAffinities) > 0 && activeGroup == "":
-		// A scheduler stores the clusters with one write and the affinity group with the next write.
-		// It ended between these writes, so the group of the clusters is unknown.
+		// The scheduler writes the clusters first and then the affinity group. It stopped between
+		// these writes, so it is unknown to which group the clusters belong.
 		return scheduleDecision(ReconcileSchedule, "the affinity group in use is not recorded"), nil
 	case meta.GetGeneration() != status.SchedulerObservedGeneration:
 		return Decision{Action: ActionObserve, Reason: "the result holds for the new generation"}, nil
@@ -116,9 +114,9 @@ func scheduleDecision(kind ScheduleType, why string) Decision {
 	return Decision{Action: ActionSchedule, Type: kind, Reason: why}
 }
 
-// RescheduleRequested reports whether a rebalance was requested after the last scheduling. The
-// workload is then placed without regard to its present targets: the first affinity group is tried
-// again, and a division by capacity ignores the present shares.
+// RescheduleRequested reports whether a user requested a reschedule after the last scheduling. The
+// workload is then placed regardless of its current targets: the first affinity group is tried first,
+// and a division by capacity ignores the current shares.
 func RescheduleRequested(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
 	return spec.RescheduleTriggeredAt != nil && status.LastScheduledTime != nil &&
 		spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time)

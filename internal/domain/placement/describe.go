@@ -9,8 +9,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// describeAffinityInUse describes, for an error message, the affinity or the affinity group that is
-// being tried. It returns an empty string if no affinity is being tried.
+// describeAffinityInUse describes, for an error message, the affinity or affinity group that is being
+// tried. It returns an empty string if every cluster is selected.
 func (t *task) describeAffinityInUse() string {
 	if t.affinityGroup != nil {
 		return fmt.Sprintf("cluster affinity group %q", t.affinityGroup.AffinityName)
@@ -18,8 +18,8 @@ func (t *task) describeAffinityInUse() string {
 	return describeAffinity(t.spec.Placement.ClusterAffinity)
 }
 
-// DescribeOtherGroups returns a sentence with the failures of all affinity groups except the first
-// group that was tried.
+// DescribeOtherGroups returns a sentence with the failures of all affinity groups except the first one
+// in failed.
 func DescribeOtherGroups(failed []GroupFailure) string {
 	var parts []string
 	for _, group := range failed[1:] {
@@ -28,8 +28,8 @@ func DescribeOtherGroups(failed []GroupFailure) string {
 	return "The template does not fit the other affinity groups either: " + joinBounded(parts) + "."
 }
 
-// describeAffinity describes the criteria of an affinity. It returns an empty string for a nil
-// affinity, which selects every cluster.
+// describeAffinity describes the affinity's criteria. It returns an empty string for a nil affinity,
+// which selects every cluster.
 func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {
 	if affinity == nil {
 		return ""
@@ -55,7 +55,7 @@ func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {
 	return fmt.Sprintf("cluster affinity (%s)", joinBounded(parts))
 }
 
-// JoinFirstNames joins the first maxNamedClusters names and the number of the remaining names.
+// JoinFirstNames joins the first maxNamedClusters names, and appends the number of the others.
 func JoinFirstNames(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNamedClusters)], ", ")
 	if more := len(names) - maxNamedClusters; more > 0 {

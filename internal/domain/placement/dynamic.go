@@ -5,34 +5,32 @@ import (
 	"slices"
 )
 
-// clusterCapacity is the capacity of a candidate in a division by capacity. replicas is the largest
-// share that the candidate can get.
+// clusterCapacity is a candidate's capacity in a division by capacity.
 type clusterCapacity struct {
 	name        string
-	replicas    int64
-	hasReplicas bool // whether the cluster has replicas before the division
+	replicas    int64 // the largest share that the candidate can get
+	hasReplicas bool  // whether the cluster has replicas before the division
 }
 
-// divideByCapacity divides the replicas in proportion to the capacity of the clusters.
+// divideByCapacity divides the replicas in proportion to the candidates' capacity.
 func divideByCapacity(t *task, candidates []candidate, want int64) ([]Share, error) {
 	return t.divideDynamic(candidates, want, selectAll)
 }
 
-// divideAggregated divides the replicas over as few clusters as possible. It prefers clusters that
+// divideAggregated divides the replicas among as few clusters as possible, and prefers clusters that
 // already run the workload.
 func divideAggregated(t *task, candidates []candidate, want int64) ([]Share, error) {
 	return t.divideDynamic(candidates, want, selectFewest)
 }
 
-// capacitySelector selects the clusters over which want is divided. It may change the order of
+// capacitySelector selects the clusters among which want replicas are divided. It may reorder
 // capacities.
 type capacitySelector func(capacities []clusterCapacity, want int64) []clusterCapacity
 
 func selectAll(capacities []clusterCapacity, _ int64) []clusterCapacity { return capacities }
 
-// selectFewest returns as few clusters as possible that together have enough capacity for want. It
-// sorts clusters that already have replicas first, then by descending capacity, and returns the
-// shortest sufficient prefix.
+// selectFewest returns the shortest sufficient prefix of the clusters, sorted by whether they already
+// have replicas and then by descending capacity.
 func selectFewest(capacities []clusterCapacity, want int64) []clusterCapacity {
 	compare := func(a, b clusterCapacity) int {
 		switch {
@@ -57,9 +55,8 @@ func selectFewest(capacities []clusterCapacity, want int64) []clusterCapacity {
 	return capacities
 }
 
-// divideDynamic adds missing replicas to the present shares, or removes surplus replicas from them.
-// If the number of replicas is right, it returns the present shares. If a reschedule was requested,
-// it ignores the present shares.
+// divideDynamic adds missing replicas to the current shares or removes surplus replicas from them. If a
+// reschedule was requested, it ignores the current shares.
 func (t *task) divideDynamic(candidates []candidate, want int64, selector capacitySelector) ([]Share, error) {
 	current := t.currentShares(candidates)
 	placed := int64(0)
@@ -81,8 +78,8 @@ func (t *task) divideDynamic(candidates []candidate, want int64, selector capaci
 	}
 }
 
-// currentShares returns the present shares of the clusters that are still candidates, in the
-// order of spec.clusters.
+// currentShares returns the shares of the targets that are still candidates, in the order of
+// spec.clusters.
 func (t *task) currentShares(candidates []candidate) []Share {
 	isCandidate := make(map[string]bool, len(t.previousTargets))
 	for i := range candidates {
@@ -99,7 +96,7 @@ func (t *task) currentShares(candidates []candidate) []Share {
 	return shares
 }
 
-// divideFresh divides the replicas as if the capacity that the present replicas use were free.
+// divideFresh divides all replicas again, as if the current replicas used no capacity.
 func (t *task) divideFresh(candidates []candidate, want int64, selector capacitySelector) ([]Share, error) {
 	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
@@ -108,8 +105,8 @@ func (t *task) divideFresh(candidates []candidate, want int64, selector capacity
 	return t.divideCapacities(capacities, want, nounReplica, selector)
 }
 
-// scaleDown divides the replicas in proportion to the present shares. It ignores the real capacity,
-// because fewer replicas always fit.
+// scaleDown divides the replicas in proportion to the current shares. It ignores the clusters'
+// capacity, because fewer replicas always fit.
 func (t *task) scaleDown(current []Share, want int64, selector capacitySelector) ([]Share, error) {
 	capacities := make([]clusterCapacity, len(current))
 	for i, share := range current {
@@ -118,15 +115,19 @@ func (t *task) scaleDown(current []Share, want int64, selector capacitySelector)
 	return t.divideCapacities(capacities, want, nounReplica, selector)
 }
 
-// scaleUp divides the missing replicas by free capacity and adds them to the present shares. The
-// result lists the clusters of the new division by name, then the other clusters by name.
+// scaleUp divides the missing replicas in proportion to the free capacity, and adds them to the
+// current shares. The result lists the clusters that get more replicas, and then the others by name.
 func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, selector capacitySelector) ([]Share, error) {
 	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
 		name := candidates[i].name
 		capacities[i] = clusterCapacity{name: name, replicas: candidates[i].allocatable, hasReplicas: t.assignedReplicas[name] > 0}
 	}
-	shares, err := t.divideCapacities(capacities, missing, missingReplicasNoun(len(current)), selector)
+	noun := nounReplica
+	if len(current) > 0 {
+		noun = nounMoreReplica
+	}
+	shares, err := t.divideCapacities(capacities, missing, noun, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -143,17 +144,8 @@ func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, s
 	return append(shares, others...), nil
 }
 
-// missingReplicasNoun returns the noun for missing replicas in a message. If some clusters already
-// have replicas, the noun is "more replica".
-func missingReplicasNoun(present int) string {
-	if present > 0 {
-		return nounMoreReplica
-	}
-	return nounReplica
-}
-
-// divideCapacities divides want over capacities and may change the order of capacities. noun is the
-// noun for want in an error message.
+// divideCapacities divides want replicas among the clusters that selector selects. noun stands for the
+// replicas in the error message. capacities may be reordered.
 func (t *task) divideCapacities(capacities []clusterCapacity, want int64, noun string, selector capacitySelector) ([]Share, error) {
 	if totalCapacity(capacities) < want {
 		return nil, t.notEnoughError(want, noun, capacities)

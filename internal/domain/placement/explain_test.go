@@ -46,7 +46,7 @@ func TestExplain(t *testing.T) {
 			newInput(deployment(2, policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight}), members("a", "b"), map[string]int32{"a": 5, "b": 0}),
 			[]Exclusion{{Cluster: "b", Step: StepAssignReplicas, Reason: "fits, but its share is 0 replicas: room for 0", NeedsCapacity: true}},
 		},
-		"a cluster with room while the present shares stay": {
+		"a cluster with room while the current shares stay": {
 			newInput(deployment(2, policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight}, target("a", 2)), members("a", "b"), map[string]int32{"a": 5, "b": 7}),
 			[]Exclusion{{Cluster: "b", Step: StepAssignReplicas, Reason: "fits and has room for 7, but the replicas stay in their clusters until they are divided again"}},
 		},

@@ -12,16 +12,16 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// filter rejects clusters for one kind of reason.
+// filter is a plugin that rejects clusters.
 type filter struct {
 	plugin
 	// reject returns the reason why the cluster is rejected, or noReason if the cluster passes.
 	reject func(*task, *clusterv1alpha1.Cluster) reason
 }
 
-// filters returns the filters in the order in which they run. The order is visible to users,
-// because only the first rejection of a cluster is reported. The affinity filter is the first,
-// because users are not interested in clusters that they did not select.
+// filters returns the filters in the order in which they run. The order matters to users, because only
+// a cluster's first rejection is reported. The affinity filter runs first, because users are not
+// interested in clusters that they did not select.
 func filters() []filter {
 	return []filter{
 		{plugin{name: PluginClusterAffinity}, rejectAffinity},
@@ -36,9 +36,8 @@ func filters() []filter {
 
 func isWorkloadAffinityEnabled(features Features) bool { return features.WorkloadAffinity }
 
-// feasibleClusters returns the clusters that pass all filters, in the order of the input. It
-// returns a FitError if no cluster passes. Each filter runs only on the clusters that passed the
-// filters before it, so each cluster is reported with its first reason.
+// feasibleClusters returns the clusters that pass all filters, in the order of the input, or a
+// *FitError if no cluster does. Each filter runs only on the clusters that passed the previous ones.
 func (t *task) feasibleClusters() ([]*clusterv1alpha1.Cluster, error) {
 	defer t.input.Observer.startExtensionPoint(ExtensionPointFilter)()
 	t.rejections, t.clustersWithoutAPI = nil, nil
@@ -56,8 +55,8 @@ func (t *task) feasibleClusters() ([]*clusterv1alpha1.Cluster, error) {
 	return nil, err
 }
 
-// withoutTerminatingClusters returns the clusters that are not terminating. It records a
-// rejection for each terminating cluster that the affinity selects.
+// withoutTerminatingClusters returns the clusters that are not terminating, and records a rejection
+// for each terminating cluster that the affinity selects.
 func (t *task) withoutTerminatingClusters() []*clusterv1alpha1.Cluster {
 	remaining := make([]*clusterv1alpha1.Cluster, 0, len(t.input.Clusters))
 	var terminating rejectedClusters
@@ -76,8 +75,8 @@ func (t *task) withoutTerminatingClusters() []*clusterv1alpha1.Cluster {
 	return remaining
 }
 
-// applyFilter returns the clusters that pass the filter. It records a rejection for each other
-// cluster, unless the affinity does not select the cluster.
+// applyFilter returns the clusters that pass the filter, and records a rejection for each of the
+// others, unless the affinity does not select them.
 func (t *task) applyFilter(filter *filter, clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
 	defer t.input.Observer.startPlugin(ExtensionPointFilter, filter.name)()
 	var rejected rejectedClusters
@@ -99,9 +98,8 @@ func (t *task) applyFilter(filter *filter, clusters []*clusterv1alpha1.Cluster) 
 	return passing
 }
 
-// rejectMissingAPI rejects clusters that do not serve the kind of the template. A kind that is
-// missing in an incomplete API list counts as not served, unless the template is already in the
-// cluster.
+// rejectMissingAPI rejects clusters whose API list does not contain the template's kind, unless they
+// are already targets. The list may be incomplete.
 func rejectMissingAPI(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if t.isTarget(cluster.Name) || servesKind(cluster, &t.spec.Resource) {
 		return noReason
@@ -125,9 +123,9 @@ func servesKind(cluster *clusterv1alpha1.Cluster, template *workv1alpha2.ObjectR
 	return false
 }
 
-// rejectUntoleratedTaint rejects clusters with a taint that a new workload does not tolerate.
-// Workloads that are already in the cluster are evicted by other controllers. A toleration whose
-// time is over counts as missing, because the workload would be evicted immediately.
+// rejectUntoleratedTaint rejects clusters with a taint that the template does not tolerate, unless they
+// are already targets, from which other controllers evict the workload. An expired toleration counts
+// as missing, because the workload would be evicted immediately.
 func rejectUntoleratedTaint(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if len(cluster.Spec.Taints) == 0 || t.isTarget(cluster.Name) {
 		return noReason
@@ -142,8 +140,8 @@ func rejectUntoleratedTaint(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	return noReason
 }
 
-// untoleratedTaint returns the first taint of the cluster that keeps new workloads with the given
-// tolerations away, or nil.
+// untoleratedTaint returns the cluster's first taint that prevents scheduling and is not tolerated, or
+// nil.
 func untoleratedTaint(cluster *clusterv1alpha1.Cluster, tolerations []corev1.Toleration) *corev1.Taint {
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]
@@ -162,7 +160,7 @@ func preventsScheduling(taint *corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
 }
 
-// unselectedReason is the reason of clusters that the affinity does not select.
+// unselectedReason is the reason for rejecting clusters that the affinity does not select.
 var unselectedReason = newReason("not selected by the cluster affinity")
 
 func rejectAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
@@ -186,7 +184,7 @@ func (t *task) affinitySelects(cluster *clusterv1alpha1.Cluster) bool {
 	return !t.input.Plugins.Enabled(PluginClusterAffinity) || matchesAny(t.affinityMatchers, cluster)
 }
 
-// rejectMissingSpreadField rejects clusters without a value for a field over which the template is
+// rejectMissingSpreadField rejects clusters that lack the value of a field by which the template is
 // spread.
 func rejectMissingSpreadField(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if field := MissingSpreadField(t.spec.Placement, cluster); field != "" {
@@ -195,8 +193,8 @@ func rejectMissingSpreadField(t *task, cluster *clusterv1alpha1.Cluster) reason 
 	return noReason
 }
 
-// MissingSpreadField returns the first field over which the placement spreads and that is empty in
-// the Cluster. It returns an empty string if no such field is empty.
+// MissingSpreadField returns the first of the Cluster's fields by which the placement spreads and that
+// is empty, or an empty string if there is none.
 func MissingSpreadField(placement *policyv1alpha1.Placement, cluster *clusterv1alpha1.Cluster) string {
 	switch {
 	case cluster.Spec.Provider == "" && spreadConstraint(placement, policyv1alpha1.SpreadByFieldProvider) != nil:
@@ -220,8 +218,9 @@ func spreadConstraint(placement *policyv1alpha1.Placement, field policyv1alpha1.
 	return nil
 }
 
-// rejectEviction rejects clusters from which the template is being evicted. A cluster that only this
-// scheduler left may be chosen again.
+// rejectEviction rejects clusters from which the template is being evicted, and clusters to avoid that
+// are not targets. An eviction that the scheduler itself started does not count, because the scheduler
+// may select the cluster again.
 func rejectEviction(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	for i := range t.spec.GracefulEvictionTasks {
 		eviction := &t.spec.GracefulEvictionTasks[i]

@@ -12,21 +12,21 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// IsHandledBy reports whether the scheduler with the given name handles the binding. The binding
-// must select the scheduler by name (an empty name means policyv1alpha1.DefaultSchedulerName), and
-// it must be schedulable (IsSchedulable).
+// IsHandledBy reports whether the scheduler with the given name handles the binding: the binding names
+// this scheduler (see SchedulerName) and is schedulable (see IsSchedulable).
 func IsHandledBy(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, schedulerName string) bool {
 	return SchedulerName(spec) == schedulerName && IsSchedulable(meta, spec)
 }
 
-// IsSchedulable reports whether any scheduler handles the binding: its scheduling is not suspended,
-// and the binding has the label of a policy or another manager that created it. Attached bindings
-// do not have this label and are never scheduled.
+// IsSchedulable reports whether any scheduler handles the binding: its scheduling is not suspended, and
+// a label shows that a policy or another manager created it. Attached bindings do not have such a
+// label, so they are never scheduled.
 func IsSchedulable(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec) bool {
 	return !IsSchedulingSuspended(spec) && isManaged(meta.GetLabels())
 }
 
-// SchedulerName returns the name of the scheduler that the binding selects.
+// SchedulerName returns the name of the scheduler that the binding selects. The default is
+// policyv1alpha1.DefaultSchedulerName.
 func SchedulerName(spec *workv1alpha2.ResourceBindingSpec) string {
 	if spec.SchedulerName == "" {
 		return policyv1alpha1.DefaultSchedulerName
@@ -56,13 +56,13 @@ func isManaged(labels map[string]string) bool {
 		labels[workv1alpha2.BindingManagedByLabel] != ""
 }
 
-// IsAffectedByCluster reports whether a change of the cluster may change the targets of a binding
-// that this scheduler handles. This is the case if the cluster is a target or if the affinity
-// selects the cluster. Callers check both the old and the new state of the cluster.
+// IsAffectedByCluster reports whether a change of the cluster may change the binding's targets, because
+// the cluster is a target or the affinity selects it. Callers check both the old and the new state of
+// the cluster.
 //
-// With affinity groups, only the group in use and its overflow groups are considered. After a
-// failure, all groups are considered. A binding whose latest generation is not scheduled yet is
-// always affected, because its next scheduling may use another group.
+// With affinity groups, only the group in use and its overflow groups are considered, or all groups
+// after a failure. A binding whose latest generation is not scheduled yet is always affected, because
+// it may be placed in another group.
 func IsAffectedByCluster(
 	cluster *clusterv1alpha1.Cluster,
 	meta metav1.Object,
@@ -73,13 +73,14 @@ func IsAffectedByCluster(
 		return true
 	}
 	affinities, dependsOnAll := affinitiesInUse(meta, spec, status)
-	return dependsOnAll || slices.ContainsFunc(affinities, func(affinity *policyv1alpha1.ClusterAffinity) bool { return clusteraffinity.Matches(cluster, affinity) })
+	return dependsOnAll || slices.ContainsFunc(affinities, func(affinity *policyv1alpha1.ClusterAffinity) bool {
+		return clusteraffinity.Matches(cluster, affinity)
+	})
 }
 
-// BindingKeys returns the keys under which an index holds a binding, so that the bindings that a
-// changed cluster may affect can be found. For every cluster for which IsAffectedByCluster returns
-// true, at least one of the keys is among the clusteraffinity.ClusterKeys of that cluster. A common
-// key does not prove that the cluster affects the binding.
+// BindingKeys returns the binding's keys in the index that finds the bindings that a changed cluster
+// may affect. If IsAffectedByCluster returns true for a cluster, at least one of the keys is among the
+// cluster's clusteraffinity.ClusterKeys. The reverse is not guaranteed.
 func BindingKeys(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) []string {
 	var keys []string
 	for i := range spec.Clusters {
@@ -99,9 +100,9 @@ func BindingKeys(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, sta
 	return slices.Compact(keys)
 }
 
-// affinitiesInUse returns the affinities whose clusters may become targets in the next scheduling;
-// see IsAffectedByCluster. dependsOnAll is true if every cluster may become a target. A nil
-// affinity selects every cluster.
+// affinitiesInUse returns the affinities whose clusters may become targets when the binding is
+// scheduled next. A nil affinity selects every cluster. dependsOnAll is true if every cluster may
+// become a target.
 func affinitiesInUse(
 	meta metav1.Object,
 	spec *workv1alpha2.ResourceBindingSpec,
@@ -124,8 +125,8 @@ func affinitiesInUse(
 	return affinities, false
 }
 
-// relevantGroups returns the groups on which the current result depends. This is the group in use
-// or, after a failure, every group, because the next attempt may use any of them.
+// relevantGroups returns the group in use or, after a failure, all groups, because the next attempt may
+// use any of them.
 func relevantGroups(groups []policyv1alpha1.ClusterAffinityTerm, activeGroup string, failed bool) []policyv1alpha1.ClusterAffinityTerm {
 	if len(groups) == 0 || failed {
 		return groups
@@ -134,8 +135,7 @@ func relevantGroups(groups []policyv1alpha1.ClusterAffinityTerm, activeGroup str
 	return groups[first : first+1]
 }
 
-// groupIndex returns the index of the affinity group with that name, or 0 if there is no such
-// group.
+// groupIndex returns the index of the affinity group with the given name, or 0 if it is not found.
 func groupIndex(groups []policyv1alpha1.ClusterAffinityTerm, name string) int {
 	for i := range groups {
 		if groups[i].AffinityName == name {

@@ -8,9 +8,9 @@ import (
 	"karmada.io/karmada/internal/domain/failover"
 )
 
-// NewInput returns the part of an Input that depends on the binding only. Every caller that computes
-// the targets of a stored binding uses NewInput, so that all callers get the result of the
-// scheduler. The result refers to the binding, which must not be modified before Schedule returns.
+// NewInput returns an Input with the fields that depend only on the binding. All callers that compute a
+// binding's targets use it, so that they get the same result as the scheduler. The result refers to
+// the binding, which must not be modified before Schedule returns.
 func NewInput(bound binding.Object, now time.Time) Input {
 	return Input{
 		Spec: bound.BindingSpec(), Status: bound.BindingStatus(),

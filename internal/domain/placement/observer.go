@@ -1,6 +1,6 @@
 package placement
 
-// Step is a step of a scheduling. It is used as a metric label.
+// Step is a scheduling step. It is used as a metric label.
 type Step string
 
 // Values of Step, in the order of the steps.
@@ -20,16 +20,16 @@ const (
 	ExtensionPointScore  ExtensionPoint = "Score"
 )
 
-// Observer is notified of the progress of a scheduling, so that the caller can measure durations.
-// Each function is called at the start of an operation. It returns the function done, which is
-// called at the end of the operation, even if the operation failed. A nil function is not called.
+// Observer is notified of the progress of Schedule, so that the caller can measure durations. Each
+// function is called at the start of an operation, and returns a function that is called at the end of
+// the operation, even if it failed. A nil function is not called.
 type Observer struct {
-	// Step is called for each step, once for each affinity group.
+	// Step is called for each step, and again for each affinity group.
 	Step func(Step) (done func())
-	// ExtensionPoint is called when the first plugin of an extension point starts. done is called
-	// after all plugins of the extension point.
+	// ExtensionPoint is called before the first plugin of an extension point runs. done is called after
+	// the last one.
 	ExtensionPoint func(ExtensionPoint) (done func())
-	// Plugin is called when a plugin starts. The plugin runs on all remaining clusters.
+	// Plugin is called before a plugin runs on all remaining clusters.
 	Plugin func(point ExtensionPoint, plugin string) (done func())
 }
 

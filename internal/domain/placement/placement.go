@@ -1,23 +1,22 @@
-// Package placement decides in which clusters a template runs, with how many replicas in each, and
-// whether it must be scheduled again.
+// Package placement selects the clusters in which a template runs, divides its replicas among them,
+// and decides when a binding must be scheduled again.
 //
-// Decide returns whether a binding has to be scheduled. Schedule runs four steps: filter (which
-// clusters are feasible), score (which clusters are preferred), select (which clusters satisfy the
-// spread constraints) and assign (how many replicas each cluster gets). With affinity groups,
-// Schedule tries one group after the other until one succeeds.
+// Decide returns whether a binding must be scheduled. Schedule runs four steps: filter excludes
+// clusters, score ranks the remaining ones, select applies the spread constraints, and assign divides
+// the replicas. With affinity groups, Schedule tries one group after the other until one succeeds.
 //
 // Invariants:
-//   - Every function is pure and modifies no argument, so concurrent calls can use the same
+//   - Every function is pure and does not modify its arguments, so concurrent calls can share a
 //     snapshot of clusters.
-//   - Equal arguments give equal results in equal order. Nothing depends on the order of maps.
-//   - Divided replicas add up to the number that the template requests. A division by capacity
-//     gives no cluster more than its capacity.
-//   - Taints, API lists and the capacity of clusters never remove the last target of a workload.
-//     Targets become empty only if the user changed the placement and no cluster satisfies it, if
-//     clusters are terminating, or if the affinity no longer selects the clusters.
-//   - A terminating cluster is never a target of a result, even of a result with an error.
-//   - Capacity in other regions and clusters moves no workload: without a new placement or a
-//     reschedule request, the regions and clusters that have the workload stay if it fits there.
+//   - Equal arguments give equal results in the same order, regardless of map iteration order.
+//   - Divided replicas add up to the number that the template requests. A division by capacity never
+//     exceeds a cluster's capacity.
+//   - Changed taints, API lists or capacities never remove a workload's last target. The targets become
+//     empty only if a user changed the placement and no cluster satisfies it, if the clusters are
+//     terminating, or if the affinity no longer selects them.
+//   - The result never contains a terminating cluster, even if an error is returned.
+//   - A workload does not move because other regions or clusters have more capacity. Without a changed
+//     placement or a reschedule request, it keeps its regions and clusters as long as it fits there.
 package placement
 
 import (
@@ -36,88 +35,87 @@ import (
 
 // Input holds the arguments of Schedule.
 type Input struct {
-	// Spec and Status are the spec and the status of the binding. Neither is nil.
+	// Spec and Status are the binding's spec and status. Neither may be nil.
 	Spec   *workv1alpha2.ResourceBindingSpec
 	Status *workv1alpha2.ResourceBindingStatus
 	// AppliedPlacement is the value of policyv1alpha1.AppliedPlacementAnnotation.
 	AppliedPlacement string
-	// Clusters are all known clusters, in any order.
+	// Clusters are all clusters, in any order.
 	Clusters []*clusterv1alpha1.Cluster
-	// EstimateReplicas returns how much more of the workload (DemandOf) fits into each of the
-	// clusters, in the order of the clusters, in sets of components if PlacesComponents returns
-	// true, otherwise in replicas. A value that is missing, negative or math.MaxInt32 means that
-	// the capacity is unknown. A cluster with unknown capacity counts as having capacity for all
-	// replicas. The function is called only if the result depends on it, with the clusters that
-	// passed the filters: at most once for each affinity group, or twice if AvoidClusters is set. A
-	// nil function means that every capacity is unknown.
+	// EstimateReplicas returns each cluster's capacity for the demand (see DemandOf), in the order of
+	// clusters: the number of additional sets of components if PlacesComponents returns true, or else
+	// of additional replicas. A value that is missing, negative or math.MaxInt32 means that the
+	// capacity is unknown. A cluster with unknown capacity counts as having room for all replicas.
+	//
+	// The function is called only if the result depends on capacity, with the clusters that passed the
+	// filters: at most once for each affinity group, or twice if AvoidClusters is set. If it is nil,
+	// every capacity is unknown.
 	EstimateReplicas func(clusters []*clusterv1alpha1.Cluster) []int32
 	Features         Features
 	Plugins          Plugins
 	// Peers are used only if Features.WorkloadAffinity is true.
 	Peers Peers
-	// AvoidClusters are the clusters that get the template only if it cannot be placed without
-	// them. Present targets stay even if they are in AvoidClusters. If the user requested a
-	// placement or a reschedule, AvoidClusters has no effect.
+	// AvoidClusters are clusters that are selected only if the template cannot be placed without them.
+	// Current targets stay even if they are listed. The field has no effect if a user changed the
+	// placement or requested a reschedule.
 	AvoidClusters sets.Set[string]
-	// AvoidStrictly excludes AvoidClusters even if the template cannot be placed without them. It
-	// is set if the template already runs in another cluster.
+	// AvoidStrictly excludes AvoidClusters even if the template cannot be placed without them. It is
+	// set if the template already runs in another cluster.
 	AvoidStrictly bool
-	// Now is the time at which tolerations with a duration are evaluated. If Now is zero, no
-	// toleration is over.
+	// Now is the time at which tolerations with a duration are evaluated. If it is zero, no toleration
+	// has expired.
 	Now time.Time
-	// Observer is notified of the steps of the scheduling.
+	// Observer is notified of the scheduling steps.
 	Observer Observer
 
-	// placementChanged is the result of PlacementChanged. Schedule sets it.
+	// placementChanged is the result of PlacementChanged. It is set by Schedule.
 	placementChanged bool
-	// exclusions collects the clusters that are left out. Only Explain sets it.
+	// exclusions collects the excluded clusters. It is non-nil only during Explain.
 	exclusions map[string]Exclusion
 }
 
 // Result is the result of Schedule.
 type Result struct {
-	// Clusters is the new value of spec.clusters, even if an error is returned. With an error,
-	// Clusters holds the previous targets without terminating clusters. It is empty if the error is
-	// a FitError with KeepsPrevious=false.
+	// Clusters is the new value of spec.clusters, also if an error is returned. In case of an error, it
+	// contains the previous targets without terminating clusters, or nothing if the error is a FitError
+	// with KeepsPrevious=false.
 	Clusters []workv1alpha2.TargetCluster
-	// AffinityName is the affinity group in use: the group that succeeded or, after an error, the
-	// group in the status. It is empty without affinity groups.
+	// AffinityName is the affinity group in use: the group that succeeded or, after an error, the group
+	// in the status. It is empty without affinity groups.
 	AffinityName string
-	// FailedGroups are the groups in which the template could not be placed, in the order of the
-	// attempts.
+	// FailedGroups are the affinity groups that failed, in the order in which they were tried.
 	FailedGroups []GroupFailure
-	// ClustersWithoutAPI are the names of the clusters that get no replicas by static weight only
-	// because they do not serve the kind; see workv1alpha2.ClustersWithoutAPIAnnotation. They are
-	// sorted, and empty after an error.
+	// ClustersWithoutAPI lists the clusters with a static weight that get no replicas only because they
+	// do not serve the kind (see workv1alpha2.ClustersWithoutAPIAnnotation). The list is sorted, and
+	// empty after an error.
 	ClustersWithoutAPI []string
-	// PlacementChanged is true if a user changed the placement since the last scheduling (see
-	// PlacementChanged).
+	// PlacementChanged is true if a user changed the placement since the last scheduling. See the
+	// function PlacementChanged.
 	PlacementChanged bool
 }
 
-// GroupFailure is an affinity group in which the template could not be placed.
+// GroupFailure is the error of an affinity group in which the template could not be placed.
 type GroupFailure struct {
-	// Index is the index of the group in placement.clusterAffinities.
+	// Index is the group's index in placement.clusterAffinities.
 	Index int
 	Name  string
 	Err   error
 }
 
-// Schedule chooses the clusters of a binding and divides its replicas over them.
+// Schedule selects a binding's clusters and divides its replicas among them.
 //
-// The error is a *FitError if no cluster passes the filters, an *UnschedulableError if the clusters
-// have too little capacity, ErrNoPlacement, or another error if the spread constraints or the
-// strategy cannot be satisfied; see Reason. With affinity groups the error is that of the first
-// group that was tried.
+// The returned error is a *FitError if no cluster passes the filters, an *UnschedulableError if the
+// clusters lack capacity, ErrNoPlacement, or another error if the spread constraints or the strategy
+// cannot be satisfied (see Reason). With affinity groups, it is the error of the group that was tried
+// first.
 //
-// If no cluster fits although the user requested nothing new since the last scheduling (see
-// PlacementChanged), the previous clusters are kept and FitError.KeepsPrevious is true. They are
-// kept because taints and API lists of clusters change often, and such a change must not stop all
-// replicas of a workload at once. Known clusters that no affinity of the placement selects anymore
-// are removed, because the user requested that explicitly. If the placement changed, the targets
-// are empty.
+// If no cluster fits, the result depends on whether the placement has changed since the last
+// scheduling (see PlacementChanged). If it has not, the previous targets are kept and
+// FitError.KeepsPrevious is true, because clusters' taints and API lists change often and must not
+// stop all replicas of a workload. Only clusters that no affinity selects anymore are removed. If the
+// placement has changed, the targets become empty.
 //
-// A terminating cluster is always removed, whatever error is returned.
+// Terminating clusters are always removed, regardless of the error.
 func Schedule(input Input) (Result, error) {
 	if input.Spec.Placement == nil {
 		return Result{Clusters: WithoutTerminatingClusters(input.Spec.Clusters, input.findCluster)}, ErrNoPlacement
@@ -128,7 +126,7 @@ func Schedule(input Input) (Result, error) {
 	return result, err
 }
 
-// scheduleAvoiding tries to place the template without AvoidClusters, and then with them.
+// scheduleAvoiding tries to place the template without AvoidClusters first, and then with them.
 func scheduleAvoiding(input Input) (Result, error) {
 	if len(input.AvoidClusters) > 0 && !input.isMoveRequested() {
 		if result, err := newTask(input).schedule(); err == nil || input.AvoidStrictly {
@@ -139,8 +137,8 @@ func scheduleAvoiding(input Input) (Result, error) {
 	return newTask(input).schedule()
 }
 
-// isMoveRequested reports whether a user changed the placement or requested a reschedule. Otherwise
-// the regions and clusters that already have the template are preferred.
+// isMoveRequested reports whether a user changed the placement or requested a reschedule. If not, the
+// regions and clusters that already have the template are preferred.
 func (in *Input) isMoveRequested() bool {
 	return in.placementChanged || RescheduleRequested(in.Spec, in.Status)
 }
@@ -156,9 +154,9 @@ func (t *task) schedule() (Result, error) {
 	return Result{Clusters: clusters, ClustersWithoutAPI: t.weightedWithoutAPI}, nil
 }
 
-// placeInGroups tries the affinity group in use and then, if the template does not fit there, all
-// groups in the order of the placement. So a workload does not return to an earlier group while the
-// group in use fits, but any group can replace a group that failed.
+// placeInGroups tries the affinity group in use first, and then the other groups in the order of the
+// placement. A workload therefore does not return to an earlier group while the group in use fits, but
+// any group can replace a group that failed.
 func (t *task) placeInGroups() (Result, error) {
 	groups := t.spec.Placement.ClusterAffinities
 	var failed []GroupFailure
@@ -179,7 +177,7 @@ func (t *task) placeInGroups() (Result, error) {
 }
 
 // groupOrder returns the indexes of the affinity groups in the order in which they are tried. The
-// group in use is the first, unless a user requested a reschedule.
+// group in use comes first, unless a user requested a reschedule.
 func (t *task) groupOrder(groups []policyv1alpha1.ClusterAffinityTerm) []int {
 	first := 0
 	if !t.rescheduleRequested {
@@ -194,8 +192,8 @@ func (t *task) groupOrder(groups []policyv1alpha1.ClusterAffinityTerm) []int {
 	return order
 }
 
-// failureResult returns the result for an error. If the error is a FitError, it also sets
-// KeepsPrevious in the error.
+// failureResult returns the result to return together with err. If err is a *FitError, it also sets
+// its field KeepsPrevious.
 func (t *task) failureResult(err error) Result {
 	remaining := WithoutTerminatingClusters(t.spec.Clusters, t.input.findCluster)
 	var fit *FitError
@@ -209,14 +207,14 @@ func (t *task) failureResult(err error) Result {
 	return Result{Clusters: slices.DeleteFunc(remaining, t.isUnselectedTarget)}
 }
 
-// isUnselectedTarget reports whether the target is a known cluster that no affinity of the
-// placement selects.
+// isUnselectedTarget reports whether the target cluster exists, but no affinity of the placement
+// selects it.
 func (t *task) isUnselectedTarget(target workv1alpha2.TargetCluster) bool {
 	cluster := t.input.findCluster(target.Name)
 	return cluster != nil && t.input.Plugins.Enabled(PluginClusterAffinity) && !clusteraffinity.Selects(t.spec.Placement, cluster)
 }
 
-// findCluster returns the known cluster with that name, or nil if there is none.
+// findCluster returns the cluster with the given name, or nil if it is not found.
 func (in *Input) findCluster(name string) *clusterv1alpha1.Cluster {
 	for _, cluster := range in.Clusters {
 		if cluster.Name == name {
@@ -226,34 +224,33 @@ func (in *Input) findCluster(name string) *clusterv1alpha1.Cluster {
 	return nil
 }
 
-// task holds the input of one scheduling and the values that are computed once for all clusters and
-// groups.
+// task holds the input of a Schedule call, and values that are computed once for all clusters and
+// affinity groups.
 type task struct {
 	input               Input
 	spec                *workv1alpha2.ResourceBindingSpec
 	isWorkload          bool
-	rescheduleRequested bool // if true, the present shares are ignored
+	rescheduleRequested bool // if true, the current shares are ignored
 
 	filters      []filter
 	scores       []score
 	peerClusters peerClusters
-	// assignedReplicas maps the present targets to their replicas. previousTargets lists the names
-	// of the present targets in their order in spec.clusters.
+	// assignedReplicas holds the replicas of the current targets by cluster name. previousTargets lists
+	// the names of the current targets in the order of spec.clusters.
 	assignedReplicas map[string]int64
 	previousTargets  []string
 
 	regionConstraint, clusterConstraint *policyv1alpha1.SpreadConstraint
 
 	// affinityGroup is the affinity group that is being tried, or nil without affinity groups.
-	// affinityMatchers are the affinity of that group followed by the affinities of its overflow
-	// groups. Without affinity groups, they are the affinity of the placement. A cluster must match
-	// one of the affinityMatchers.
-	affinityGroup    *policyv1alpha1.ClusterAffinityTerm
+	affinityGroup *policyv1alpha1.ClusterAffinityTerm
+	// affinityMatchers match the group's affinity, followed by those of its overflow groups, or the
+	// placement's affinity if there are no groups. A feasible cluster matches at least one of them.
 	affinityMatchers []clusteraffinity.Matcher
-	// rejections are the rejected clusters that the current group selects.
+	// rejections are the clusters that the group selects but that a filter rejected.
 	rejections []Rejection
-	// clustersWithoutAPI are the clusters that the current group selects and that do not serve the
-	// kind. weightedWithoutAPI are the names of those that have a static weight.
+	// clustersWithoutAPI are the clusters that the group selects but that do not serve the kind.
+	// weightedWithoutAPI are the names of those with a static weight.
 	clustersWithoutAPI []*clusterv1alpha1.Cluster
 	weightedWithoutAPI []string
 }
@@ -295,8 +292,8 @@ func (t *task) isTarget(name string) bool {
 	return ok
 }
 
-// useAffinityGroup selects the affinities of the group, or those of the placement if group is nil.
-// Overflow applies only to replicas, so templates without replicas stay in the group.
+// useAffinityGroup sets the affinity matchers for the group, or for the placement's affinity if group
+// is nil. Templates without replicas do not use overflow groups, because overflow applies to replicas.
 func (t *task) useAffinityGroup(group *policyv1alpha1.ClusterAffinityTerm) {
 	affinity := t.spec.Placement.ClusterAffinity
 	if affinity != nil || group == nil {
@@ -313,8 +310,7 @@ func (t *task) useAffinityGroup(group *policyv1alpha1.ClusterAffinityTerm) {
 	}
 }
 
-// placeInGroup runs all steps for one affinity group. If group is nil, it uses the affinity of the
-// placement.
+// placeInGroup runs all steps for the affinity group, or for the placement's affinity if group is nil.
 func (t *task) placeInGroup(group *policyv1alpha1.ClusterAffinityTerm) ([]workv1alpha2.TargetCluster, error) {
 	t.useAffinityGroup(group)
 	clear(t.input.exclusions)

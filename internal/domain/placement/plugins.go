@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Names of the filters and scores. The flag --plugins uses these names.
+// Names of the filters and scores, as used in the flag --plugins.
 const (
 	PluginAPIEnablement        = "APIEnablement"
 	PluginTaintToleration      = "TaintToleration"
@@ -17,11 +17,11 @@ const (
 	PluginWorkloadAntiAffinity = "WorkloadAntiAffinity"
 )
 
-// Plugins is a list that selects filters and scores: "*" selects all, "name" enables one, and
-// "-name" disables one and takes precedence. An empty list selects all.
+// Plugins selects filters and scores: "*" enables all, "name" enables one, and "-name" disables one and
+// takes precedence. An empty list enables all.
 type Plugins []string
 
-// Enabled reports whether the filter or score with that name is enabled.
+// Enabled reports whether the filter or score with the given name is enabled.
 func (p Plugins) Enabled(name string) bool {
 	if slices.Contains(p, "-"+name) {
 		return false
@@ -32,8 +32,8 @@ func (p Plugins) Enabled(name string) bool {
 // plugin holds the properties that filters and scores have in common.
 type plugin struct {
 	name string
-	// featureGate reports whether the features enable the plugin. A nil function means that the
-	// plugin needs no feature.
+	// featureGate reports whether the features enable the plugin. It is nil if the plugin needs no
+	// feature.
 	featureGate func(Features) bool
 }
 

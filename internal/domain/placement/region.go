@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// capacityScoreUnit is the factor of the capacity in the score of a region. It makes the capacity
-// the first criterion. The second criterion is the average score of the clusters of the region.
-// Each score plugin contributes at most maxScore to it.
+// capacityScoreUnit weights the capacity in a region's score, so that it takes precedence over the
+// average score of the region's clusters, to which each score plugin contributes at most maxScore.
 const capacityScoreUnit = 1000
 
 // region holds the candidates of one region, most preferred first.
@@ -16,8 +15,8 @@ type region struct {
 	clusters  []candidate
 	score     int64
 	available int64
-	// isUsed reports whether a cluster of the region has the template, and the region still has
-	// capacity for it.
+	// isUsed is true if a cluster in the region has the template, the region still has capacity for it,
+	// and no user requested a move.
 	isUsed bool
 }
 
@@ -54,8 +53,8 @@ func regionNames(regions []region) []string {
 	return names
 }
 
-// regionScore returns the score of a region: 1000 times the usable capacity, plus the average score
-// of the clusters that provide this capacity.
+// regionScore returns a region's score: capacityScoreUnit times the usable capacity, plus the average
+// score of the clusters that provide this capacity.
 func (t *task) regionScore(clusters []candidate) int64 {
 	if isDuplicated(t.spec.Placement) {
 		return duplicatedRegionScore(clusters, int64(t.spec.Replicas))
@@ -65,8 +64,8 @@ func (t *task) regionScore(clusters []candidate) int64 {
 	return dividedRegionScore(clusters, share, max(t.minClusters(), t.regionConstraint.MinGroups))
 }
 
-// duplicatedRegionScore returns the score of a region for duplicated replicas. The usable capacity
-// is the number of clusters with capacity for all replicas.
+// duplicatedRegionScore returns a region's score for duplicated replicas. The usable capacity is the
+// number of clusters that have room for all replicas.
 func duplicatedRegionScore(clusters []candidate, replicas int64) int64 {
 	fitting, score := int64(0), int64(0)
 	for i := range clusters {
@@ -81,10 +80,9 @@ func duplicatedRegionScore(clusters []candidate, replicas int64) int64 {
 	return fitting*capacityScoreUnit + score/fitting
 }
 
-// dividedRegionScore returns the score of a region for divided replicas. The usable capacity is
-// limited to the even share of the region, because the region cannot use more. The average score is
-// computed over the first clusters that together have enough capacity for the share, but over at
-// least minClusters clusters.
+// dividedRegionScore returns a region's score for divided replicas. The usable capacity is at most
+// share, the region's even share of the replicas. The average score includes the first clusters that
+// together have enough capacity for the share, but at least minClusters clusters.
 func dividedRegionScore(clusters []candidate, share int64, minClusters int) int64 {
 	available, score := int64(0), int64(0)
 	for i := range clusters {
@@ -97,7 +95,7 @@ func dividedRegionScore(clusters []candidate, share int64, minClusters int) int6
 	return min(available, share)*capacityScoreUnit + score/int64(len(clusters))
 }
 
-// minClusters returns the smallest number of clusters to select.
+// minClusters returns the minimum number of clusters to select.
 func (t *task) minClusters() int {
 	if t.clusterConstraint == nil {
 		return 0
@@ -105,10 +103,10 @@ func (t *task) minClusters() int {
 	return t.clusterConstraint.MinGroups
 }
 
-// spreadByRegion selects a set of regions and then clusters in these regions: the most preferred
-// cluster of each region, and then the most preferred other clusters up to the allowed number. The
-// regions in use are tried first. If the capacity is not sufficient, spreadByRegion first swaps
-// clusters inside the regions and then tries the next best sets of regions.
+// spreadByRegion selects a set of regions, the most preferred cluster in each of these regions, and
+// then further clusters up to the maximum number. The regions in use are tried first. If the clusters
+// lack capacity, spreadByRegion first swaps clusters of the same set of regions, and then tries the
+// next best set.
 func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
 	regions := t.groupByRegion(candidates)
 	if len(regions) < max(t.regionConstraint.MinGroups, 1) {

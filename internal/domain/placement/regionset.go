@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// The number of sets of regions grows exponentially with the number of regions. maxSearchSteps
-// therefore limits the steps of the search. It is high enough to find all sets of a dozen regions.
-// maxCapacityAttempts limits the number of sets whose capacity is checked.
+// The number of region sets grows exponentially with the number of regions, so maxSearchSteps limits
+// the search. It is high enough to find all sets of a dozen regions. maxCapacityAttempts limits the
+// number of sets for which clusters are selected.
 const (
 	maxSearchSteps      = 1 << 14
 	maxCapacityAttempts = 64
 )
 
-// regionBounds are the limits that a set of regions must satisfy.
+// regionBounds holds the limits that a region set must satisfy.
 type regionBounds struct {
 	minRegions, maxRegions int
 	minClusters            int
@@ -23,7 +23,7 @@ func (r regionBounds) satisfiedBy(s *regionSet) bool {
 	return len(s.regions) >= r.minRegions && len(s.regions) <= r.maxRegions && s.clusters >= r.minClusters
 }
 
-// regionSet is a selection of regions, best first.
+// regionSet is a set of regions, best first, with the sums of their values.
 type regionSet struct {
 	regions   []*region
 	score     int64
@@ -46,9 +46,9 @@ func newRegionSet(regions []*region) regionSet {
 	return set
 }
 
-// usedRegionSets returns the sets that contain all regions in use and satisfy the bounds: first the
-// regions in use alone, then the regions in use with one more region, best first. It returns nil if
-// no region is in use.
+// usedRegionSets returns the sets that satisfy the bounds and consist of all regions in use and at most
+// one more region: first the regions in use alone, then with one more region, best first. It returns
+// nil if no region is in use.
 func usedRegionSets(regions []region, bounds regionBounds) []regionSet {
 	var used, others []*region
 	for i := range regions {
@@ -69,11 +69,10 @@ func usedRegionSets(regions []region, bounds regionBounds) []regionSet {
 	return slices.DeleteFunc(sets, func(set regionSet) bool { return !bounds.satisfiedBy(&set) })
 }
 
-// findRegionSets returns sets of regions that satisfy the bounds. The search adds regions to a set,
-// small regions first, until the set satisfies the bounds, so that sets of many regions contain few
-// clusters. If the search exceeds its steps, findRegionSets adds two more sets: one of the best
-// regions and one of the largest regions. The set of the largest regions satisfies the bounds if
-// any set does.
+// findRegionSets returns region sets that satisfy the bounds. The search adds regions to a set, small
+// regions first, until the set satisfies the bounds. If the search exceeds maxSearchSteps,
+// findRegionSets adds two more sets: the best regions and the largest regions. The latter satisfies
+// the bounds if any set does.
 func findRegionSets(regions []region, bounds regionBounds) []regionSet {
 	s := regionSearch{bounds: bounds, remainingSteps: maxSearchSteps}
 	for i := range regions {
@@ -142,10 +141,9 @@ func (r *regionSearch) addShortestPrefix(order func(a, b *region) int) {
 	}
 }
 
-// rankRegionSets sorts sets by the number of regions in use, score and number of clusters, and moves
-// the set to select to the front. This is the best set, unless the first regions of the best set are
-// also one of the sets and contain the same regions in use. Then that smaller set is selected,
-// because fewer regions are preferred.
+// rankRegionSets sorts the sets by the number of regions in use, then by score, and then by the number
+// of clusters. Because fewer regions are preferred, it then moves a smaller set to the front if its
+// regions are a prefix of the best set and contain equally many regions in use.
 func rankRegionSets(sets []regionSet) []regionSet {
 	slices.SortStableFunc(sets, func(a, b regionSet) int {
 		return cmp.Or(cmp.Compare(b.used, a.used), cmp.Compare(b.score, a.score), cmp.Compare(b.clusters, a.clusters))

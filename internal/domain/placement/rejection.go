@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxListBytes is the maximum length, in bytes, of one list of clusters in a message. The
-// message of a condition has at most 1024 bytes and may hold two lists and other sentences.
+// maxListBytes is the maximum length, in bytes, of a list of clusters in a message. A condition's
+// message has at most 1024 bytes, and may contain two lists and other sentences.
 const maxListBytes = 400
 
-// reason is the reason why a cluster is rejected, as text for one and for several clusters. The
-// zero value means that the cluster is not rejected.
+// reason is the text that explains why a cluster, or several clusters, are rejected. The zero value
+// means that the cluster is not rejected.
 type reason struct{ singular, plural string }
 
 // newReason returns a reason with the same text for one cluster and for several.
@@ -19,15 +19,14 @@ func newReason(text string) reason { return reason{singular: text, plural: text}
 
 var noReason = reason{}
 
-// Rejection lists the clusters that one filter rejected for the same reason.
+// Rejection lists the clusters that a filter rejected for the same reason.
 type Rejection struct {
 	// Clusters are sorted by name.
 	Clusters []string
 	reason   reason
 }
 
-// rejectedClusters are the names of the clusters that one filter rejected, by the reason. The zero
-// value is empty.
+// rejectedClusters holds the names of the clusters that a filter rejected, by reason.
 type rejectedClusters map[reason][]string
 
 func (r *rejectedClusters) add(why reason, cluster string) {
@@ -37,8 +36,7 @@ func (r *rejectedClusters) add(why reason, cluster string) {
 	(*r)[why] = append((*r)[why], cluster)
 }
 
-// groupRejections returns a Rejection for each reason. The result is sorted by the first cluster of
-// each Rejection.
+// groupRejections returns a Rejection for each reason, sorted by the name of its first cluster.
 func groupRejections(byReason rejectedClusters) []Rejection {
 	if len(byReason) == 0 {
 		return nil
@@ -52,8 +50,8 @@ func groupRejections(byReason rejectedClusters) []Rejection {
 	return groups
 }
 
-// listRejections returns a text with each rejected cluster and its reason. For the clusters that do
-// not fit into the message, the text contains only their number.
+// listRejections describes the rejected clusters and their reasons. Clusters that do not fit into the
+// message are only counted.
 func listRejections(groups []Rejection) string {
 	var parts []string
 	size, omitted := 0, 0
@@ -83,7 +81,7 @@ func (r reason) format(names []string) string {
 	return fmt.Sprintf("clusters %s: %s", strings.Join(names, ", "), r.plural)
 }
 
-// joinBounded joins as many of the texts as fit into a message, and adds the number of the others.
+// joinBounded joins as many texts as fit into a message, and appends the number of the others.
 func joinBounded(texts []string) string {
 	shown, more := firstThatFit(texts, maxListBytes)
 	text := strings.Join(shown, ", ")
@@ -93,8 +91,8 @@ func joinBounded(texts []string) string {
 	return text
 }
 
-// firstThatFit returns as many of the first texts as fit into the given number of bytes when they
-// are joined, and the number of the remaining texts.
+// firstThatFit returns the first texts that, when joined, fit into the given number of bytes, and the
+// number of the remaining texts.
 func firstThatFit(texts []string, bytes int) (shown []string, more int) {
 	for i, text := range texts {
 		bytes -= len(text) + len(", ")
@@ -105,8 +103,8 @@ func firstThatFit(texts []string, bytes int) (shown []string, more int) {
 	return texts, 0
 }
 
-// rejectionSuffix returns the end of an error message, which lists the rejected clusters. It
-// returns an empty string if no cluster was rejected.
+// rejectionSuffix returns the rejected clusters as the end of an error message, or an empty string if
+// no cluster was rejected.
 func (t *task) rejectionSuffix() string {
 	if len(t.rejections) == 0 {
 		return ""

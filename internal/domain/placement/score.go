@@ -4,15 +4,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// score rates clusters by one kind of preference.
+// score is a plugin that rates clusters.
 type score struct {
 	plugin
-	// rate returns the points of the cluster, between 0 and maxScore. The points of all scores
-	// are added with the same weight.
+	// rate returns the cluster's points, from 0 to maxScore. The points of all scores are added with
+	// the same weight.
 	rate func(*task, *clusterv1alpha1.Cluster) int64
 }
 
-// maxScore is the largest number of points of one score.
+// maxScore is the maximum number of points that a score gives to a cluster.
 const maxScore = 100
 
 // scores returns the scores in the order in which they run. The order does not affect the sum.
@@ -22,8 +22,7 @@ func scores() []score {
 	}
 }
 
-// clusterScores returns, for each feasible cluster, the sum of its scores, in the order of
-// feasible.
+// clusterScores returns the sum of each feasible cluster's points, in the order of feasible.
 func (t *task) clusterScores(feasible []*clusterv1alpha1.Cluster) []int64 {
 	defer t.input.Observer.startExtensionPoint(ExtensionPointScore)()
 	sums := make([]int64, len(feasible))
@@ -33,7 +32,7 @@ func (t *task) clusterScores(feasible []*clusterv1alpha1.Cluster) []int64 {
 	return sums
 }
 
-// addScore adds the points of each cluster to the sum of the cluster.
+// addScore adds each cluster's points to sums.
 func (t *task) addScore(score *score, feasible []*clusterv1alpha1.Cluster, sums []int64) {
 	defer t.input.Observer.startPlugin(ExtensionPointScore, score.name)()
 	for i, cluster := range feasible {

@@ -19,7 +19,7 @@ var (
 	errUnknownSpread   = errors.New("just support cluster and region spread constraint")
 )
 
-// notEnoughCapacityError returns an error with the required capacity and the capacity of each
+// notEnoughCapacityError returns an error that shows the required capacity and the capacity of each
 // selected cluster.
 func (t *task) notEnoughCapacityError(selected []candidate) error {
 	wanted := countWithNoun(t.requiredCapacity(), nounReplica)
@@ -31,8 +31,8 @@ func (t *task) notEnoughCapacityError(selected []candidate) error {
 		len(selected), wanted, totalCapacity(capacities), describeCapacities(capacities), t.rejectionSuffix())
 }
 
-// PlacesComponents reports whether all components of the workload are placed together in a single
-// cluster. Capacity is then counted in sets of components.
+// PlacesComponents reports whether all components of the workload run together in a single cluster.
+// Capacity is then counted in sets of components.
 func PlacesComponents(spec *workv1alpha2.ResourceBindingSpec, features Features) bool {
 	if !features.MultiplePodTemplates || len(spec.Components) == 0 || spec.Placement == nil {
 		return false
@@ -41,8 +41,7 @@ func PlacesComponents(spec *workv1alpha2.ResourceBindingSpec, features Features)
 	return clusters != nil && clusters.MinGroups == 1 && clusters.MaxGroups == 1
 }
 
-// DemandOf returns the workload of a binding for which EstimateReplicas estimates the capacity of
-// clusters.
+// DemandOf returns the binding's resource demand, for which EstimateReplicas estimates the capacity.
 func DemandOf(spec *workv1alpha2.ResourceBindingSpec, features Features) capacity.Demand {
 	demand := capacity.Demand{Workload: spec.Resource, Requirements: spec.ReplicaRequirements}
 	if PlacesComponents(spec, features) {
@@ -51,8 +50,8 @@ func DemandOf(spec *workv1alpha2.ResourceBindingSpec, features Features) capacit
 	return demand
 }
 
-// requiredCapacity returns the capacity that the selected clusters need together: one set if
-// components are placed, otherwise all replicas.
+// requiredCapacity returns the total capacity that the selected clusters need: one set of components,
+// or all replicas.
 func (t *task) requiredCapacity() int64 {
 	if PlacesComponents(t.spec, t.input.Features) {
 		return 1
@@ -60,8 +59,8 @@ func (t *task) requiredCapacity() int64 {
 	return int64(t.spec.Replicas)
 }
 
-// ignoresSpreadConstraints reports whether every candidate is selected. This is the case for fixed
-// weights, because the weights determine the clusters.
+// ignoresSpreadConstraints reports whether all candidates are selected: there are no spread
+// constraints, or the replicas have static or equal weights, which determine the clusters.
 func (t *task) ignoresSpreadConstraints() bool {
 	if len(t.spec.Placement.SpreadConstraints) == 0 {
 		return true
@@ -76,8 +75,7 @@ func (t *task) ignoresSpreadConstraints() bool {
 	return weights == nil || (len(weights.StaticWeightList) > 0 && weights.DynamicWeight == "")
 }
 
-// selectCandidates returns the candidates that satisfy the spread constraints, in the order of
-// preference.
+// selectCandidates selects candidates that satisfy the spread constraints, most preferred first.
 func (t *task) selectCandidates(candidates []candidate) ([]candidate, error) {
 	switch {
 	case t.ignoresSpreadConstraints():
@@ -91,8 +89,8 @@ func (t *task) selectCandidates(candidates []candidate) ([]candidate, error) {
 	}
 }
 
-// spreadByCluster selects the most preferred candidates up to maxGroups. If the capacity is not
-// sufficient, it swaps some of them for less preferred candidates with more capacity.
+// spreadByCluster selects the maxGroups most preferred candidates. If they lack capacity, it swaps some
+// of them for less preferred candidates with more capacity.
 func (t *task) spreadByCluster(candidates []candidate) ([]candidate, error) {
 	if len(candidates) < t.clusterConstraint.MinGroups {
 		return nil, t.tooFewError(errTooFewClusters, t.clusterConstraint.MinGroups, "cluster", candidateNames(candidates))
@@ -113,8 +111,8 @@ func candidateNames(candidates []candidate) []string {
 	return names
 }
 
-// limitToMaxGroups returns count, or maxGroups of the constraint if that is less. A maxGroups of
-// 0 means no limit.
+// limitToMaxGroups returns the smaller one of count and the constraint's maxGroups. A maxGroups of 0
+// means no limit.
 func limitToMaxGroups(count int, limit *policyv1alpha1.SpreadConstraint) int {
 	if limit == nil || limit.MaxGroups <= 0 {
 		return count
@@ -122,9 +120,8 @@ func limitToMaxGroups(count int, limit *policyv1alpha1.SpreadConstraint) int {
 	return min(count, limit.MaxGroups)
 }
 
-// ensureCapacity swaps clusters until the selected clusters have the required capacity, and reports
-// whether they have it. It swaps nothing for duplicated replicas, because every cluster runs all of
-// them, so the clusters do not share the required capacity.
+// ensureCapacity swaps clusters until the selected ones have the required capacity, and reports whether
+// this succeeded. Duplicated replicas do not share the clusters' capacity, so nothing is swapped.
 func (t *task) ensureCapacity(s *clusterSwap) bool {
 	if isDuplicated(t.spec.Placement) {
 		return true
@@ -135,14 +132,14 @@ func (t *task) ensureCapacity(s *clusterSwap) bool {
 // clusterSwap swaps selected clusters for remaining clusters with more capacity.
 type clusterSwap struct {
 	selected, remaining []candidate
-	// selectedPerRegion is the number of selected clusters of each region. The last selected
-	// cluster of a region is never swapped. Nil means that regions are ignored.
+	// selectedPerRegion holds the number of selected clusters by region. A region's last selected
+	// cluster is not swapped for one in another region. If it is nil, regions are ignored.
 	selectedPerRegion map[string]int
 }
 
-// raiseCapacity replaces selected clusters, least preferred first, by the remaining cluster with
-// the most capacity, until the required capacity is reached. It reports whether the required
-// capacity is reached.
+// raiseCapacity replaces selected clusters, the least preferred first, with the remaining cluster that
+// has the most capacity, until the selected clusters have the required capacity. It reports whether
+// this succeeded.
 func (c *clusterSwap) raiseCapacity(required int64) bool {
 	for i := len(c.selected) - 1; i >= 0 && totalAvailable(c.selected) < required; i-- {
 		best := -1

@@ -128,7 +128,7 @@ func TestCandidateOrder(t *testing.T) {
 		t.Errorf("order differs (-want +got):\n%s", diff)
 	}
 	if d := got[0]; d.allocatable != 2 || d.available != 3 || d.score != maxScore {
-		t.Errorf("the present cluster is %+v, want allocatable 2, available 3, score 100", d)
+		t.Errorf("the current cluster is %+v, want allocatable 2, available 3, score 100", d)
 	}
 }
 

@@ -65,7 +65,7 @@ func (j jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 	if len(totals.failedClusters) > 0 || isConditionTrue(old.Conditions, batchv1.JobFailureTarget) {
 		message := jobFailedMessage + strings.Join(totals.failedClusters, ",")
 		if len(totals.failedClusters) == 0 {
-			// No item shows a failed cluster any more, for example because that cluster was
+			// No item shows a failed cluster anymore, for example because that cluster was
 			// removed. The Job stays failed with its stored message.
 			message = findJobCondition(old.Conditions, batchv1.JobFailureTarget).Message
 		}
