@@ -10,21 +10,23 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Answerer answers operations on one kind, such as a script or a webhook. The fields of Rules with the
-// same names describe the methods.
+// Answerer implements operations on a kind, for example by a script or a webhook. The methods have the
+// contracts of the fields with the same names in Rules.
 type Answerer interface {
 	Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error)
 	Components(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error)
 	ReviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 	Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
-	AggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
+	AggregateStatus(
+		ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+	) (*unstructured.Unstructured, error)
 	ReflectStatus(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error)
 	IsHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error)
 	Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
 }
 
-// RulesOf returns the rules of a kind whose operations may have different answerers. find returns the
-// answerer of an operation, which is used only for this operation. If it finds none, the rule is nil.
+// RulesOf returns rules whose operations may be implemented by different Answerers. find returns the
+// Answerer for an operation, or false if there is none.
 func RulesOf[A Answerer](find func(configv1alpha1.InterpreterOperation) (answerer A, found bool)) Rules {
 	var rules Rules
 	if a, found := find(configv1alpha1.InterpreterOperationInterpretReplica); found {

@@ -2,27 +2,27 @@ package interpreter
 
 import "time"
 
-// The pause after the first exceeded limit. The pause doubles with each further exceeded limit, up
-// to maxPause.
+// firstPause is the pause after a limit was exceeded first. Each further time doubles the pause, up to
+// maxPause.
 const (
 	firstPause = time.Second
 	maxPause   = time.Minute
 )
 
-// maxAwait is the time after a pause in which a trial is awaited. It is longer than the delay between
-// two attempts of a controller.
+// maxAwait is how long a circuit is kept after its pause if no trial comes. It is longer than the delay
+// between two attempts of a controller.
 const maxAwait = 5 * time.Minute
 
-// circuit is the pause of the calls for one key, or for all keys. A nil or zero circuit permits all
-// calls. The lock of the Breaker guards it.
+// circuit tracks the pause of the calls for a key, or for all keys. A nil or zero circuit permits all
+// calls. It is guarded by the Breaker's lock.
 type circuit struct {
 	// pause is the length of the last pause. It is 0 if no trial is due.
 	pause time.Duration
 	// until is the end of the pause.
 	until time.Time
-	// trialRuns reports whether the trial after the pause runs.
+	// trialRuns is true while the trial after the pause runs.
 	trialRuns bool
-	// cause is the error of the call that began the first pause.
+	// cause is the error of the call that started the first pause.
 	cause error
 }
 
@@ -33,7 +33,7 @@ func (c *circuit) refuses(now time.Time) bool {
 	return c.isPaused() && (c.trialRuns || now.Before(c.until))
 }
 
-// isForgotten reports whether no trial came for a long time after the pause.
+// isForgotten reports whether no trial has come within maxAwait after the pause.
 func (c *circuit) isForgotten(now time.Time) bool {
 	return !c.trialRuns && now.Sub(c.until) > maxAwait
 }

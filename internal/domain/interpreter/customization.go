@@ -18,8 +18,7 @@ type Script struct {
 	Text string
 }
 
-// Scripts are the scripts of one kind, by operation. Only the list of InterpretDependency can
-// contain more than one script. Scripts without an operation are absent.
+// Scripts holds a kind's scripts by operation. Only InterpretDependency can have more than one script.
 type Scripts map[configv1alpha1.InterpreterOperation][]Script
 
 // Equal reports whether both contain the same scripts from the same customizations.
@@ -27,17 +26,16 @@ func (s Scripts) Equal(other Scripts) bool {
 	return maps.EqualFunc(s, other, slices.Equal[[]Script])
 }
 
-// TargetOf returns the kind that a customization is for.
+// TargetOf returns the kind to which the customization applies.
 func TargetOf(customization *configv1alpha1.ResourceInterpreterCustomization) schema.GroupVersionKind {
 	target := customization.Spec.Target
 	return schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
 }
 
-// MergeCustomizations returns the scripts of each kind that has at least one script. For each operation, the
-// script of the customization with the smallest name is used. For InterpretDependency, the scripts
-// of all customizations are used, in the order of the names.
-//
-// The result does not depend on the order of the customizations.
+// MergeCustomizations returns the scripts of each kind that has at least one. If several customizations
+// have a script for the same operation, the one whose name sorts first is used. For InterpretDependency,
+// the scripts of all customizations are used, sorted by customization name. The result does not depend
+// on the order of the customizations.
 func MergeCustomizations(customizations []*configv1alpha1.ResourceInterpreterCustomization) map[schema.GroupVersionKind]Scripts {
 	sorted := slices.SortedFunc(slices.Values(customizations), func(a, b *configv1alpha1.ResourceInterpreterCustomization) int {
 		return strings.Compare(a.Name, b.Name)
@@ -70,28 +68,28 @@ type ScriptOperation struct {
 	Function string
 	// Help describes the arguments and the result of the function.
 	Help string
-	// Mergeable reports whether all scripts for the operation run if several customizations of a
-	// kind have one. If Mergeable is false, the kind can have only one script for the operation.
+	// Mergeable is true if all scripts for the operation run when several customizations of a kind have
+	// one. If it is false, only one script per kind is used.
 	Mergeable bool
 
 	scriptField
 }
 
-// scriptField reads and writes the script of one operation.
+// scriptField reads and writes an operation's script in CustomizationRules.
 type scriptField struct {
 	get func(*configv1alpha1.CustomizationRules) string
 	set func(*configv1alpha1.CustomizationRules, string)
 }
 
-// Script returns the script for the operation, or "" if the rules have none.
+// Script returns the operation's script, or "" if the rules have none.
 func (s scriptField) Script(rules *configv1alpha1.CustomizationRules) string { return s.get(rules) }
 
-// SetScript sets the script for the operation. An empty text removes the script.
+// SetScript sets the operation's script. An empty text removes it.
 func (s scriptField) SetScript(rules *configv1alpha1.CustomizationRules, text string) {
 	s.set(rules, text)
 }
 
-// rule is the structure of all fields of CustomizationRules.
+// rule has the structure of all fields of CustomizationRules.
 type rule = struct {
 	LuaScript string `json:"luaScript"`
 }

@@ -11,8 +11,8 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// ValidateDependencies returns an error if any reference is invalid. Each reference needs
-// an apiVersion, a kind, and a name or a valid label selector.
+// ValidateDependencies returns an error if a reference lacks an apiVersion or a kind, or has neither a
+// name nor a valid label selector.
 func ValidateDependencies(dependencies []configv1alpha1.DependentObjectReference) error {
 	for i := range dependencies {
 		if err := validateDependency(&dependencies[i]); err != nil {
@@ -40,8 +40,7 @@ func validateDependency(dependency *configv1alpha1.DependentObjectReference) err
 
 type dependencyRule = func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
 
-// withValidation returns a rule that validates the result of the given rule with
-// ValidateDependencies.
+// withValidation returns a rule that validates the given rule's result with ValidateDependencies.
 func withValidation(rule dependencyRule) dependencyRule {
 	return func(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 		dependencies, err := rule(ctx, template)
@@ -49,7 +48,7 @@ func withValidation(rule dependencyRule) dependencyRule {
 			return nil, err
 		}
 		if err := ValidateDependencies(dependencies); err != nil {
-			return nil, fmt.Errorf("checking the dependencies of %s %s/%s: %w",
+			return nil, fmt.Errorf("validating the dependencies of %s %s/%s: %w",
 				template.GetKind(), template.GetNamespace(), template.GetName(), err)
 		}
 		return dependencies, nil

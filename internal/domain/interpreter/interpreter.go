@@ -1,17 +1,16 @@
-// Package interpreter interprets objects of any kind. It returns their number of replicas and the
-// requirements of one replica, their dependencies, the status to reflect, the aggregated status of
-// many clusters, and their health. It also changes the number of replicas, and retains the fields
-// that the member cluster owns.
+// Package interpreter determines, for objects of any kind, their replicas and resource requirements,
+// dependencies, health, reflected status and aggregated status. It also revises replicas, and retains
+// fields that the member owns.
 //
-// The rules come from sources, in order of precedence. Invariants:
+// The rules for a kind come from sources, in order of precedence. Invariants:
 //
-//   - For each operation on a kind, only the first source that has a rule is used. If this rule
-//     returns an error, later sources are not called.
+//   - For each operation on a kind, only the first source with a rule is used. If its rule returns an
+//     error, other sources are not called.
 //   - Every kind has a rule for reflecting the status.
-//   - The rules of a source may change at any time. An Observable reports the kinds whose rules
-//     changed, so that objects of these kinds can be interpreted again.
-//   - No rule modifies its arguments. A rule that returns an object returns the argument itself if
-//     there is no change, so that callers can compare pointers before a write.
+//   - A source's rules may change at any time. An Observable source reports the kinds whose rules have
+//     changed, so that their objects are interpreted again.
+//   - Rules do not modify their arguments. A rule that returns an object returns the argument itself if
+//     nothing has changed, so that callers can compare pointers before a write.
 package interpreter
 
 import (
@@ -26,47 +25,48 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Rules holds the operations that a source supports for one kind. A nil function means that the
-// operation is not supported. A template is the object in the control plane. A member object is the
-// copy of the template in a member cluster.
+// Rules holds the operations that a source supports for a kind. A nil function means that the operation
+// is not supported. A template is the object in the control plane, and a member object is its copy in a
+// member.
 type Rules struct {
-	// Replicas returns the desired number of replicas of a template and the requirements of one
-	// replica. The requirements are nil if there are none. The caller sets the namespace of the
-	// requirements.
+	// Replicas returns the template's desired number of replicas, and the requirements of one replica,
+	// or nil if there are none. The caller sets the namespace of the requirements.
 	Replicas func(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error)
 
-	// Components returns the components of a template, each with its own pod template.
+	// Components returns the template's components, each of which has its own Pod template.
 	Components func(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error)
 
-	// ReviseReplicas returns the template with another number of replicas.
+	// ReviseReplicas returns the template with the given number of replicas.
 	ReviseReplicas func(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 
-	// Retain returns the desired object with the values that the member cluster owns. These values
-	// are copied from the observed object.
+	// Retain returns the desired object with the fields that the member owns, copied from the observed
+	// object.
 	Retain func(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-	// AggregateStatus returns the template with the aggregated status of its clusters. If the API
-	// server rejects a direct transition to that status, the rule returns an intermediate status.
-	// If the intermediate status is stored, the next call returns the final status.
-	AggregateStatus func(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
+	// AggregateStatus returns the template with the status that is aggregated from the items. If the API
+	// server rejects a direct transition to this status, the rule returns an intermediate status. After
+	// it was stored, the next call returns the final status.
+	AggregateStatus func(
+		ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+	) (*unstructured.Unstructured, error)
 
-	// ReflectStatus returns the part of the status of a member object that is reflected, or nil if
-	// there is none.
+	// ReflectStatus returns the part of the member object's status that is reflected to its Work, or nil
+	// if there is none.
 	ReflectStatus func(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error)
 
-	// IsHealthy reports whether a member object is healthy.
+	// IsHealthy reports whether the member object is healthy.
 	IsHealthy func(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error)
 
-	// Dependencies returns references to the dependencies of a template.
+	// Dependencies returns references to the template's dependencies.
 	Dependencies func(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
 }
 
 // Source provides rules for some kinds. It must be safe for concurrent use. A Source whose rules
 // can change implements Observable.
 type Source interface {
-	// Rules returns the current rules for exactly this group, version and kind. It does not wait
-	// and has no side effects. Two calls may return different rules. So a caller that checks
-	// whether a rule exists and then applies the rule must call Rules only once.
+	// Rules returns the current rules for the exact group, version and kind. It does not block and has
+	// no side effects. A caller that checks for a rule and then applies it must call Rules only once,
+	// because the next call may return other rules.
 	Rules(gvk schema.GroupVersionKind) Rules
 }
 
@@ -75,15 +75,14 @@ type Interpreter struct {
 	sources []Source
 }
 
-// New combines sources, in order of precedence.
+// New returns an Interpreter that combines the sources, which are given in order of precedence.
 func New(sources ...Source) *Interpreter {
 	return &Interpreter{sources: sources}
 }
 
-// Rules returns, for each operation, the rule of the first source that has a rule for the
-// operation. ReflectStatus is never nil: the default is ReflectWholeStatus. The results
-// of the rules Replicas, Components and Dependencies of every source are validated with
-// ValidateRequests and ValidateDependencies.
+// Rules returns, for each operation, the rule of the first source that has one. ReflectStatus is never
+// nil: the default is ReflectWholeStatus. The results of Replicas, Components and Dependencies are
+// validated with ValidateRequests and ValidateDependencies.
 func (i *Interpreter) Rules(gvk schema.GroupVersionKind) Rules {
 	var rules Rules
 	for _, source := range i.sources {
@@ -104,7 +103,7 @@ func (i *Interpreter) Rules(gvk schema.GroupVersionKind) Rules {
 	return rules
 }
 
-// withDefaults replaces the operations that are nil by the operations of other.
+// withDefaults returns the rules with nil operations replaced by those of other.
 func (r Rules) withDefaults(other Rules) Rules {
 	if r.Replicas == nil {
 		r.Replicas = other.Replicas

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ReflectWholeStatus returns the complete status of a member object, or nil if the object has no
-// status. It is the default for kinds without a rule.
+// ReflectWholeStatus returns the member object's complete status, or nil if it has none. It is the
+// default for kinds without a rule.
 func ReflectWholeStatus(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	status, found, err := unstructured.NestedFieldNoCopy(memberObject.Object, "status")
 	if err != nil {

@@ -21,9 +21,9 @@ func overrideArgs(manifest *unstructured.Unstructured, entry policyv1alpha1.Comm
 	return overrideCommandOrArgs(manifest, "args", entry)
 }
 
-// overrideCommandOrArgs changes the command or args of every container with the given name. field
-// is "command" or "args". A workload without that container is not changed, because a policy may
-// select many workloads. The returned text then names the containers of the workload.
+// overrideCommandOrArgs changes the field "command" or "args" of the entry's container. A workload
+// without this container is not an error, because a policy may select many workloads. In this case, the
+// returned message names the workload's containers.
 func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) (string, error) {
 	var names []string
 	err := forEachContainer(manifest, func(path jsonedit.Pointer, container map[string]any) error {
@@ -60,5 +60,6 @@ func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, en
 		return unsupportedKind(manifest), nil
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("%s %s has no container %q; it has %s", manifest.GetKind(), namespacedName(manifest), entry.ContainerName, cmp.Or(strings.Join(names, ", "), "none")), nil
+	return fmt.Sprintf("%s %s has no container %q; it has %s", manifest.GetKind(), namespacedName(manifest),
+		entry.ContainerName, cmp.Or(strings.Join(names, ", "), "none")), nil
 }

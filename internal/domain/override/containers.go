@@ -11,9 +11,8 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// containersPath returns the path of the containers of a kind. It returns nil for kinds that image,
-// command and args overriders do not support. The path does not include init containers, but an
-// image overrider with a predicate can change them.
+// containersPath returns the path of the containers in objects of the kind, or nil if image, command and
+// args overriders do not support the kind.
 func containersPath(kind string) jsonedit.Pointer {
 	switch kind {
 	case "Pod":
@@ -25,8 +24,8 @@ func containersPath(kind string) jsonedit.Pointer {
 	}
 }
 
-// unsupportedKind says that the overriders of containers do not support the kind of the manifest. It
-// returns an empty string for a kind without containers, because a policy may select many kinds.
+// unsupportedKind returns a message that container overriders do not support the manifest's kind. It
+// returns an empty string if the manifest has no containers, because a policy may select many kinds.
 func unsupportedKind(manifest *unstructured.Unstructured) string {
 	for _, path := range []jsonedit.Pointer{
 		{"spec", "containers"}, {"spec", "template", "spec", "containers"}, {"spec", "jobTemplate", "spec", "template", "spec", "containers"},
@@ -42,7 +41,7 @@ func namespacedName(manifest *unstructured.Unstructured) string {
 	return policy.Claim{Namespace: manifest.GetNamespace(), Name: manifest.GetName()}.String()
 }
 
-// forEachContainer calls visit for every container of a workload. visit may change the container.
+// forEachContainer calls visit, which may modify the container, for each of the workload's containers.
 func forEachContainer(manifest *unstructured.Unstructured, visit func(path jsonedit.Pointer, container map[string]any) error) error {
 	path := containersPath(manifest.GetKind())
 	if path == nil {

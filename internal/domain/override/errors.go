@@ -8,22 +8,21 @@ import (
 	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
-// RuleError identifies the entry of a policy that cannot be applied to a manifest, and describes
-// how the author of the policy can correct the entry. Retries do not help until a user changes the
-// policy.
+// RuleError identifies a policy's entry that cannot be applied to a manifest, and describes how to
+// correct it. A retry helps only after a user has changed the policy.
 type RuleError struct {
-	// Policy is the kind and name of the policy.
+	// Policy is the policy's kind and name.
 	Policy string
-	// Rule is the index of the rule in the policy, from 0.
+	// Rule is the rule's index in the policy.
 	Rule int
-	// Overrider is the field of the overrider in the policy, such as "plaintext". It is empty if no
-	// single entry caused the error.
+	// Overrider is the overrider's field in the policy, such as "plaintext". It is empty if the error
+	// is not caused by a single entry.
 	Overrider string
-	// Field is the path of the failed entry in the policy.
+	// Field is the entry's field path in the policy.
 	Field string
-	// Path is the JSON pointer into the manifest. It is empty if the entry has no JSON pointer.
+	// Path is a JSON pointer into the manifest. It may be empty.
 	Path string
-	// Remedy is a hint to the author of the policy, as an imperative clause. It may be empty.
+	// Remedy tells the policy's author what to do, as an imperative clause. It may be empty.
 	Remedy string
 	// Err is the cause.
 	Err error
@@ -45,7 +44,7 @@ func (r *RuleError) Error() string {
 // Unwrap returns the cause.
 func (r *RuleError) Unwrap() error { return r.Err }
 
-// mismatchError is the cause of a RuleError, with the path in the manifest and the remedy.
+// mismatchError is a cause of a RuleError that has a path in the manifest and a remedy.
 type mismatchError struct {
 	path   string
 	remedy string
@@ -70,19 +69,18 @@ func (r rule) newRuleError(overrider string, index int, err error) *RuleError {
 	}
 }
 
-// invalidResultError returns the error for a rule whose entries were all applied, but whose result is
-// not a valid object.
+// invalidResultError returns the error for a rule whose result is not a valid object.
 func (r rule) invalidResultError(err error) error {
 	return withLocation(&RuleError{Policy: r.policy, Rule: r.index, Field: r.field, Err: err})
 }
 
 func withLocation(failure *RuleError) *RuleError {
-	failure.Path, failure.Remedy = placeOf(failure.Err)
+	failure.Path, failure.Remedy = locate(failure.Err)
 	return failure
 }
 
-// placeOf returns the path in the manifest and the remedy that an error has. Both can be empty.
-func placeOf(err error) (path, remedy string) {
+// locate returns the path in the manifest and the remedy of err. Either may be empty.
+func locate(err error) (path, remedy string) {
 	var mismatch *mismatchError
 	if errors.As(err, &mismatch) {
 		return mismatch.path, mismatch.remedy

@@ -160,6 +160,6 @@ func encodeYAML(document any) (string, error) {
 
 // atField adds the path of the field to an error in the document that the field contains.
 func atField(fieldPath string, err error) error {
-	_, remedy := placeOf(err)
+	_, remedy := locate(err)
 	return &mismatchError{path: fieldPath, remedy: remedy, err: err}
 }

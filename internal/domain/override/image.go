@@ -25,8 +25,8 @@ var (
 	digestPattern     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}$`)
 )
 
-// parseImage parses an image reference. The part before the first slash is the registry if it can
-// be a host: it contains a dot or a colon, or is localhost.
+// parseImage parses an image reference. The text before the first slash is the registry if it can be a
+// host, that is, contains a dot or a colon, or is localhost.
 func parseImage(text string) (image, error) {
 	var parsed image
 	rest := text
@@ -55,8 +55,7 @@ func parseImage(text string) (image, error) {
 	return parsed, nil
 }
 
-// String returns the image reference. Without a repository it returns the registry
-// without the slash, followed by the tag and the digest.
+// String formats the image reference. If the repository is empty, there is no slash after the registry.
 func (i image) String() string {
 	text := i.repository
 	if i.registry != "" {
@@ -72,10 +71,9 @@ func (i image) String() string {
 	}
 }
 
-// withOverride returns the image reference after one overrider. A change of the registry or the
-// repository keeps the other parts. The tag and the digest are one component: a new tag removes the
-// digest, and a new digest removes the tag, because they would identify different content. A value
-// with both, such as v2@sha256:…, sets both.
+// withOverride returns the image reference after the overrider was applied. The tag and the digest are a
+// single component: a new tag removes the digest, and a new digest removes the tag, because they would
+// identify different content. A value with both, such as v2@sha256:…, sets both.
 func (i image) withOverride(entry policyv1alpha1.ImageOverrider) string {
 	switch entry.Component {
 	case policyv1alpha1.Registry:
@@ -101,7 +99,7 @@ func applyOperator(current string, entry policyv1alpha1.ImageOverrider) string {
 	}
 }
 
-// joinTag joins a tag and a digest. Either of them may be empty.
+// joinTag joins a tag and a digest, either of which may be empty.
 func joinTag(tag, digest string) string {
 	if tag == "" || digest == "" {
 		return tag + digest
@@ -109,8 +107,8 @@ func joinTag(tag, digest string) string {
 	return tag + "@" + digest
 }
 
-// splitTag splits the value of a Tag overrider into its tag and its digest. An invalid value is
-// returned as the tag.
+// splitTag splits a Tag overrider's value into the tag and the digest. An invalid value is returned as
+// the tag.
 func splitTag(value string) (tag, digest string) {
 	if digestPattern.MatchString(value) {
 		return "", value
@@ -121,8 +119,8 @@ func splitTag(value string) (tag, digest string) {
 	return value, ""
 }
 
-// ValidateImageOverrider returns an error if no image becomes a valid image reference by the entry,
-// whatever the template contains.
+// ValidateImageOverrider returns an error if the entry cannot result in a valid image reference,
+// regardless of the template's image.
 func ValidateImageOverrider(entry policyv1alpha1.ImageOverrider) error {
 	if entry.Operator != policyv1alpha1.OverriderOpReplace {
 		return nil // whether the result is valid depends on the image

@@ -1,12 +1,13 @@
-// Package override changes a manifest for one cluster according to override policies.
+// Package override applies override policies to a cluster's manifest.
 //
-// ClusterOverridePolicies are applied first, then the OverridePolicies in the namespace of the
-// template. The policies of each kind are sorted by specificity and then by name. The more specific
-// policy and the later name are applied last and take precedence. Every rule is applied to the
-// result of the rules before it.
+// ClusterOverridePolicies are applied first, and then the OverridePolicies in the template's namespace.
+// The policies of each kind are applied in ascending order of specificity, and then by name, so that
+// the most specific policy takes precedence. Each rule is applied to the result of the previous one.
 //
-// Invariants: inputs are never changed; the result depends only on the inputs and not on the order
-// of the policies; either every matching rule was applied or the result is an error.
+// Invariants:
+//   - The arguments are not modified.
+//   - The result does not depend on the order in which policies are passed.
+//   - Either all matching rules are applied, or an error is returned.
 package override
 
 import (
@@ -38,11 +39,10 @@ var (
 	_ Object = (*policyv1alpha1.ClusterOverridePolicy)(nil)
 )
 
-// Options holds the changes that override policies may make in addition to changes of the content
-// of an object.
+// Options determines what override policies may change besides an object's content.
 type Options struct {
-	// AllowIdentityChange lets ClusterOverridePolicies change the identity of the manifest: its
-	// group, kind, namespace or name. It is true if the feature gate OverrideIdentity is enabled.
+	// AllowIdentityChange lets ClusterOverridePolicies change a manifest's group, kind, namespace and
+	// name. It is true if the feature gate OverrideIdentity is enabled.
 	AllowIdentityChange bool
 }
 
@@ -55,12 +55,12 @@ func Apply(
 	return Options{}.Apply(manifest, cluster, clusterPolicies, namespacePolicies)
 }
 
-// Apply returns the manifest for the cluster, with all overrides applied.
+// Apply returns the cluster's manifest, with all matching overrides applied, and a record of the applied
+// rules.
 //
-// Only the namespacePolicies in the original namespace of the manifest are applied. No
-// namespacePolicies are applied to a cluster-scoped manifest. A policy that is being deleted is
-// applied until it is removed. If a rule cannot be applied, Apply stops and returns a *RuleError.
-// It also returns an error if a rule changes more than its policy may change; see restrictions.
+// Of namespacePolicies, only those in the manifest's original namespace are applied, and none to a
+// cluster-scoped manifest. A policy that is being deleted is still applied. If a rule cannot be applied,
+// or changes more than its policy may change (see restrictions), Apply returns a *RuleError.
 func (o Options) Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
@@ -72,7 +72,8 @@ func (o Options) Apply(
 	if err != nil {
 		return nil, AppliedRecord{}, err
 	}
-	namespaceRules, more, err := applyPolicies(result, cluster, onlyInNamespace(namespacePolicies, manifest.GetNamespace()), namespaceRestrictions(result))
+	inNamespace := onlyInNamespace(namespacePolicies, manifest.GetNamespace())
+	namespaceRules, more, err := applyPolicies(result, cluster, inNamespace, namespaceRestrictions(result))
 	if err != nil {
 		return nil, AppliedRecord{}, err
 	}
@@ -86,9 +87,9 @@ func (o Options) Apply(
 	return result, applied, nil
 }
 
-// applyPolicies applies the policies of one scope to manifest, in place. Selectors are compared
-// with the manifest in its state before the first policy of the scope. It returns the applied rules
-// without the entries that had no effect, and messages about these entries.
+// applyPolicies applies the policies of a scope to the manifest, in place. Their selectors are compared
+// with the manifest as it is before the first of these policies. It returns the applied rules, without
+// entries that had no effect, and a message about each of these entries.
 func applyPolicies(
 	manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object, limits *restrictions,
 ) (applied []appliedRule, ineffective []string, err error) {
@@ -114,7 +115,7 @@ func applyPolicies(
 	return applied, ineffective, limits.check(manifest)
 }
 
-// matchingPolicies returns the policies that select manifest, least specific first.
+// matchingPolicies returns the policies that select the manifest, the least specific first.
 func matchingPolicies(manifest *unstructured.Unstructured, policies []Object) []Object {
 	type rankedPolicy struct {
 		Object
@@ -136,9 +137,9 @@ func matchingPolicies(manifest *unstructured.Unstructured, policies []Object) []
 	return objects
 }
 
-// Specificity returns how specifically the policy selects the manifest. A policy with a higher
-// specificity is applied later. If the result is policy.MatchNone, the policy is not applied. A
-// policy without selectors selects every manifest with the lowest specificity.
+// Specificity returns how specifically the policy selects the manifest, or policy.MatchNone if it does
+// not. More specific policies are applied later. A policy without selectors selects every manifest,
+// with the lowest specificity.
 func Specificity(candidate Object, manifest *unstructured.Unstructured) policy.MatchPriority {
 	selectors := candidate.OverrideSpec().ResourceSelectors
 	if len(selectors) == 0 {

@@ -7,18 +7,17 @@ import (
 	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
-// patchOperation is one operation of a JSON patch (RFC 6902), restricted to the three
-// operators of policies. Replace and remove require an existing target. Add overwrites
-// the field of an object and inserts into a list.
+// patchOperation is an operation of a JSON patch (RFC 6902) with one of the three operators that
+// policies support. replace and remove require an existing target. add overwrites an object's field or
+// inserts into a list.
 type patchOperation struct {
 	operator policyv1alpha1.OverriderOperator
 	path     jsonedit.Pointer
 	value    any
 }
 
-// apply changes document in place and returns it. If the operation replaces the whole document, it
-// returns the new document instead. The value of the operation becomes part of the document and
-// must not be used elsewhere.
+// apply modifies the document in place and returns it, or the new document if the operation replaces the
+// whole one. The operation's value becomes part of the document.
 func (p patchOperation) apply(document any) (changed any, err error) {
 	switch p.operator {
 	case policyv1alpha1.OverriderOpAdd:
@@ -40,7 +39,7 @@ func (p patchOperation) unknownOperatorError() error {
 	return mismatchf(p.path.String(), "use add, replace or remove", "unknown operator %q", p.operator)
 }
 
-// addRemedy adds the usual remedy for the operator to an error without a remedy.
+// addRemedy adds the operator's usual remedy to an error that has none.
 func (p patchOperation) addRemedy(err error) error {
 	var missing *jsonedit.PointerError
 	if !errors.As(err, &missing) || missing.Remedy != "" {

@@ -63,7 +63,7 @@ func FuzzPatchOperation(f *testing.F) {
 			t.Fatalf("%s %q: library error %v, got error %v", operator, path, wantErr, gotErr)
 		}
 		if gotErr != nil {
-			if _, remedy := placeOf(gotErr); remedy == "" {
+			if _, remedy := locate(gotErr); remedy == "" {
 				t.Errorf("%s %q: %v has no remedy", operator, path, gotErr)
 			}
 			return

@@ -10,9 +10,8 @@ import (
 	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
-// overridePlaintext applies one entry of a plaintext list. Applying the entries one by one is
-// equivalent to applying all entries as one patch, because the manifest is discarded after the
-// first error.
+// overridePlaintext applies an entry of a plaintext overrider. Applying the entries one by one is
+// equivalent to applying them as a single patch, because the manifest is discarded after an error.
 func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1.PlaintextOverrider) (string, error) {
 	path, err := jsonedit.ParsePointer(entry.Path)
 	if err != nil {
@@ -34,8 +33,8 @@ func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1
 	return "", nil
 }
 
-// decodeValue decodes a JSON value in the same way as objects are decoded, with integers as int64.
-// An absent value is null.
+// decodeValue decodes a JSON value like an object's field, with integers as int64. An empty value is
+// null.
 func decodeValue(raw []byte) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -12,27 +12,26 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// AppliedRecord is the record of the applied rules, in the format of the annotations of a Work.
-// Each field is a JSON list with one entry per applied rule, sorted by policy name. A list is empty
-// if no rule of its scope was applied.
+// AppliedRecord records the applied rules, in the format of the Work's annotations. Cluster and
+// Namespaced are JSON lists with an entry for each applied rule, sorted by policy name, or empty if no
+// rule was applied.
 type AppliedRecord struct {
 	// Cluster lists the rules of ClusterOverridePolicies.
 	Cluster string
 	// Namespaced lists the rules of OverridePolicies.
 	Namespaced string
-	// WithoutEffect names, one in each line, the entries of matching rules that had no effect, and
-	// says why.
+	// WithoutEffect has a line for each entry that had no effect, with the reason.
 	WithoutEffect string
 }
 
-// appliedRule is an entry of the record. Its JSON form must not change, because users and tools
+// appliedRule is an entry of an AppliedRecord. Its JSON format must not change, because users and tools
 // read it.
 type appliedRule struct {
 	PolicyName string                    `json:"policyName"`
 	Overriders policyv1alpha1.Overriders `json:"overriders"`
 }
 
-// RecordOf returns the record in the annotations of a Work.
+// RecordOf returns the record in the Work's annotations.
 func RecordOf(karmadaWork metav1.Object) AppliedRecord {
 	annotations := karmadaWork.GetAnnotations()
 	return AppliedRecord{
@@ -41,8 +40,8 @@ func RecordOf(karmadaWork metav1.Object) AppliedRecord {
 	}
 }
 
-// EffectOf returns whether the record has an applied entry of the policy, and the messages about the
-// entries of the policy that had no effect. A record that cannot be decoded is ignored.
+// EffectOf returns whether a rule of the policy was applied, and the messages about the policy's entries
+// that had no effect. A record that cannot be decoded counts as empty.
 func (r AppliedRecord) EffectOf(source Object) (isApplied bool, withoutEffect []string) {
 	record := r.Namespaced
 	if source.GetNamespace() == "" {

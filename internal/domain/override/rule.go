@@ -8,7 +8,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// rule is one set of overriders with the path of the set in the policy.
+// rule is a policy's rule: a set of overriders, with its field path in the policy.
 type rule struct {
 	policy     string
 	index      int
@@ -17,8 +17,8 @@ type rule struct {
 	overriders *policyv1alpha1.Overriders
 }
 
-// rulesOf returns the rules of a policy in order. A policy that uses the deprecated
-// fields spec.targetCluster and spec.overriders has a single rule.
+// rulesOf returns the policy's rules in order. A policy with the deprecated fields spec.targetCluster
+// and spec.overriders has a single rule.
 func rulesOf(source Object) []rule {
 	spec := source.OverrideSpec()
 	policyName := displayName(source)
@@ -51,20 +51,22 @@ func isEmpty(o *policyv1alpha1.Overriders) bool {
 		len(o.FieldOverrider) == 0 && len(o.Plaintext) == 0
 }
 
-// ruleApplication is the application of one rule to a manifest.
+// ruleApplication holds the state while a rule is applied to a manifest.
 type ruleApplication struct {
 	rule
 	manifest *unstructured.Unstructured
 	limits   *restrictions
-	// ineffective names the entries that had no effect and says why.
+	// ineffective lists the entries that had no effect, with the reason.
 	ineffective []string
-	// err is the first error. No entry is applied after an error.
+	// err is the first error, after which no entry is applied.
 	err error
 }
 
-// apply applies the overriders of the rule to the manifest, in place and in a fixed order. It
-// returns the entries that had an effect, and messages about the other entries.
-func (r rule) apply(manifest *unstructured.Unstructured, limits *restrictions) (effective policyv1alpha1.Overriders, ineffective []string, err error) {
+// apply applies the rule's overriders to the manifest, in place and in a fixed order. It returns the
+// entries that had an effect, and messages about the other entries.
+func (r rule) apply(
+	manifest *unstructured.Unstructured, limits *restrictions,
+) (effective policyv1alpha1.Overriders, ineffective []string, err error) {
 	a := &ruleApplication{rule: r, manifest: manifest, limits: limits}
 	o := r.overriders
 	effective = policyv1alpha1.Overriders{
@@ -79,8 +81,8 @@ func (r rule) apply(manifest *unstructured.Unstructured, limits *restrictions) (
 	return effective, a.ineffective, a.err
 }
 
-// applyEntries applies the entries of one overrider and returns those that had an effect. The apply
-// function returns why an entry had no effect, or an empty string.
+// applyEntries applies an overrider's entries and returns those that had an effect. The function apply
+// returns why an entry had no effect, or an empty string.
 func applyEntries[Entry any](
 	a *ruleApplication, overrider string, entries []Entry, apply func(*unstructured.Unstructured, Entry) (string, error),
 ) (effective []Entry) {

@@ -6,8 +6,8 @@ import (
 	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
-// validateObject returns an error if a manifest is not a valid object. A rule may rename an object,
-// but must keep a name and valid labels, because Karmada stores ownership in labels.
+// validateObject returns an error if the manifest lacks an apiVersion, a kind or a name, or if its labels,
+// annotations or namespace have the wrong type. Karmada stores the ownership of objects in labels.
 func validateObject(manifest *unstructured.Unstructured) error {
 	for _, field := range []jsonedit.Pointer{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
 		text, _, err := unstructured.NestedString(manifest.Object, field...)

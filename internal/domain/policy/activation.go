@@ -16,26 +16,24 @@ const (
 	TemplateChanged Trigger = iota
 	// PolicyChanged means that a policy was added or changed.
 	PolicyChanged
-	// RulesChanged means that the interpreter rules for the kind of the template changed. It has no
-	// effect on the templates of Lazy policies, because their bindings are changed only after the
-	// user changes the template.
+	// RulesChanged means that the interpreter rules for the template's kind have changed. It does not
+	// affect templates of Lazy policies, whose bindings change only after a user changes the template.
 	RulesChanged
 )
 
-// Activation describes what a policy may do to the binding of a template in one pass.
+// Activation determines whether a pass may change the template's binding.
 type Activation struct {
-	// Deferred means that only the claim is written. The binding is neither created nor updated
-	// until the user changes the template.
+	// Deferred means that only the claim is written. The binding is neither created nor updated until a
+	// user changes the template.
 	Deferred bool
-	// UserState is the hash of the content of the template that users write (UserHash), and the
-	// value for policyv1alpha1.UserStateAnnotation. It is written to the binding or, if Deferred is
-	// true, to the template together with the claim. It is empty for policies that are not Lazy.
+	// UserState is the template's UserHash, which is stored in policyv1alpha1.UserStateAnnotation of
+	// the binding or, if Deferred is true, of the template. It is empty for policies that are not Lazy.
 	UserState string
 }
 
-// DecideActivation decides whether a pass may change the binding. If the policy is not Lazy, every
-// pass may change the binding. If the policy is Lazy, a pass may change the binding only if the
-// user changed the template since the recorded state. binding is nil if there is no binding.
+// DecideActivation decides whether a pass may change the binding, which is nil if it does not exist. A
+// Lazy policy allows this only if a user has changed the template since the recorded state, and any
+// other policy always allows it.
 //
 //	recorded state     cause            result
 //	the same           any              deferred
@@ -58,9 +56,8 @@ func DecideActivation(policy Object, template *unstructured.Unstructured, bindin
 	return Activation{Deferred: deferred, UserState: state}, nil
 }
 
-// SetUserState records a user state (see Activation) on a template or binding. An empty state
-// removes the annotation. If the state changes, the object gets a new map of annotations, so the
-// old map is not modified.
+// SetUserState records a user state (see Activation) on a template or binding. An empty state removes
+// the annotation. The existing annotation map is not modified but replaced.
 func SetUserState(object metav1.Object, state string) {
 	if object.GetAnnotations()[policyv1alpha1.UserStateAnnotation] == state {
 		return
@@ -73,9 +70,8 @@ func SetUserState(object metav1.Object, state string) {
 	object.SetAnnotations(nilIfEmpty(annotations))
 }
 
-// recordedState returns the user state that is recorded on the binding. The binding was created
-// from the template in that state. If there is no binding, recordedState returns the user state on
-// the template, which is recorded only with a deferred claim.
+// recordedState returns the user state that is recorded on the binding or, if there is no binding, on
+// the template. A template has a recorded user state only if its claim was deferred.
 func recordedState(template *unstructured.Unstructured, binding metav1.Object) string {
 	if binding != nil {
 		return binding.GetAnnotations()[policyv1alpha1.UserStateAnnotation]

@@ -13,33 +13,31 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// BindingInput holds the sources of a binding. UpdateBinding does not modify them, and the binding
-// shares no memory with them.
+// BindingInput holds the objects from which UpdateBinding updates a binding. They are not modified, and
+// the binding shares no memory with them.
 type BindingInput struct {
-	// Template is the stored template after the claim was written. The binding records the UID and
-	// the resourceVersion of the template.
+	// Template is the stored template, with the claim. Its UID and resourceVersion are copied to the
+	// binding.
 	Template *unstructured.Unstructured
 	Policy   Object
 
-	// Components are the components of the template. They are set if the interpreter of the kind
-	// supports components. Replicas is then 0 and Requirements is nil. All three fields are zero
-	// for a template that is not a workload.
+	// Components are the template's components. If they are set, Replicas is 0 and Requirements is nil.
+	// All three fields are zero for a template that is not a workload.
 	Components   []workv1alpha2.Component
 	Replicas     int32
 	Requirements *workv1alpha2.ReplicaRequirements
 
-	// SchedulePriority is the value of the PriorityClass that the policy refers to. Nil removes the
-	// field.
+	// SchedulePriority is the value of the policy's PriorityClass, or nil if it has none.
 	SchedulePriority *int32
 	// WorkloadAffinity reports whether the feature gate WorkloadAffinity is enabled.
 	WorkloadAffinity bool
-	// UserState is Activation.UserState. An empty value removes the annotation.
+	// UserState is the value of Activation.UserState.
 	UserState string
 }
 
-// OwnerError reports that a binding belongs to another object than the template. This is usually a
-// deleted template of the same name. Then the error no longer occurs after the garbage collector
-// has removed that binding.
+// OwnerError reports that a binding belongs to another object than the template, usually to a deleted
+// template with the same name. In this case, the error disappears when the garbage collector has
+// deleted the binding.
 type OwnerError struct {
 	Binding string
 	// Owner is the object to which the binding belongs.
@@ -49,14 +47,14 @@ type OwnerError struct {
 
 // Error implements error.
 func (o *OwnerError) Error() string {
-	return fmt.Sprintf("binding %s belongs to %s %s %s, which has a different owner reference UID: %q, while the template has %q; the template gets a binding when that binding is deleted",
-		o.Binding, o.Owner.APIVersion, o.Owner.Kind, o.Owner.Name, o.Owner.UID, o.ExpectedUID)
+	return fmt.Sprintf("binding %s belongs to %s %s %s, which has a different owner reference UID: %q, while the template has %q; "+
+		"the template gets a binding when that binding is deleted", o.Binding, o.Owner.APIVersion, o.Owner.Kind, o.Owner.Name, o.Owner.UID, o.ExpectedUID)
 }
 
-// UpdateBinding updates a binding from its template and the policy that claims the template. For a
-// new binding, which has only its name, it also fills in the fields that a new binding needs.
-// Fields of other writers (clusters, eviction tasks, requiredBy, rescheduling, suspension of
-// scheduling, status) are not changed. On error (*OwnerError) the binding is not changed.
+// UpdateBinding updates a binding from its template and the claiming policy. A new binding has only its
+// name, and also gets its namespace, owner and finalizer. Fields of other writers (clusters, eviction
+// tasks, requiredBy, rescheduling, scheduling suspension, status) do not change. If the binding belongs
+// to another object, UpdateBinding returns an *OwnerError and changes nothing.
 func UpdateBinding(existing binding.Object, in BindingInput) error {
 	reference := referenceTo(in.Template)
 	if err := CheckBindingOwner(existing, in.Template); err != nil {
@@ -67,7 +65,8 @@ func UpdateBinding(existing binding.Object, in BindingInput) error {
 		return err
 	}
 	recorded := existing.BindingSpec().Resource
-	if existing.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation] == state && recorded.UID == reference.UID && recorded.ResourceVersion != "" {
+	isUnchanged := existing.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation] == state && recorded.UID == reference.UID
+	if isUnchanged && recorded.ResourceVersion != "" {
 		reference.ResourceVersion = recorded.ResourceVersion
 	}
 	bindMetadata(existing, in, state)
@@ -90,9 +89,8 @@ func referenceTo(template *unstructured.Unstructured) workv1alpha2.ObjectReferen
 	}
 }
 
-// CheckBindingOwner returns an *OwnerError if a binding belongs to an object other than the
-// template. It compares the UIDs of the objects, so the API version in which the template is read
-// does not matter.
+// CheckBindingOwner returns an *OwnerError if the binding belongs to an object other than the template.
+// Objects are compared by UID, so the API version in which the template was read does not matter.
 func CheckBindingOwner(existing binding.Object, template *unstructured.Unstructured) error {
 	owner := metav1.GetControllerOf(existing)
 	if owner == nil {

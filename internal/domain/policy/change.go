@@ -14,9 +14,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// HasRelevantChange reports whether an update of a template can change the binding of the template.
-// Updates of only status, managedFields and resourceVersion cannot change it. Neither object is
-// modified.
+// HasRelevantChange reports whether the template's update can change its binding, that is, changes more
+// than its status, managedFields and resourceVersion.
 func HasRelevantChange(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(
 		copyWithout(before.Object, "managedFields", "resourceVersion"),
@@ -24,24 +23,22 @@ func HasRelevantChange(before, after *unstructured.Unstructured) bool {
 	)
 }
 
-// HasUserChange reports whether an update of a template changes more than the metadata of Karmada,
-// which are labels and annotations with clusterv1alpha1.DomainSuffix in their key. The generation
-// is ignored as well, because every change of the spec increments it.
+// HasUserChange reports whether the template's update changes more than Karmada's metadata, which are
+// labels and annotations whose keys contain clusterv1alpha1.DomainSuffix.
 func HasUserChange(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(userContent(before), userContent(after))
 }
 
-// UserHash returns a hash of the content of a template that users write. The hashes of two objects
-// are equal exactly if HasUserChange returns false (except for collisions of 64-bit hashes). The
-// hash is stored, so it must be the same in all processes and releases.
+// UserHash returns a hash of the template's content that users write. Two states have equal hashes if
+// and only if HasUserChange returns false, except for collisions. The 64-bit hash is stored, so it must
+// not change between releases.
 func UserHash(template *unstructured.Unstructured) (string, error) {
 	return hashContent(template, userContent(template))
 }
 
-// RelevantHash returns a hash of the content of a template that can change the binding of the
-// template. The hashes of two states are equal exactly if HasRelevantChange returns false (except
-// for collisions of 64-bit hashes). The hash is stored, so it must be the same in all processes and
-// releases.
+// RelevantHash returns a hash of the template's content that can change its binding. Two states have
+// equal hashes if and only if HasRelevantChange returns false, except for collisions. The 64-bit hash
+// is stored, so it must not change between releases.
 func RelevantHash(template *unstructured.Unstructured) (string, error) {
 	return hashContent(template, copyWithout(template.Object, "managedFields", "resourceVersion"))
 }
@@ -68,8 +65,8 @@ func userContent(template *unstructured.Unstructured) map[string]any {
 		if !ok {
 			continue
 		}
-		// metadata is a copy, so it can be modified. The field is deleted if no key of a user
-		// remains, because an empty map must compare equal to a missing map.
+		// metadata is a copy, so it can be modified. The field is deleted if no user key remains,
+		// because an empty map must compare equal to a missing map.
 		delete(metadata, field)
 		if rest := onlyUserKeys(values); len(rest) > 0 {
 			metadata[field] = rest
@@ -78,8 +75,8 @@ func userContent(template *unstructured.Unstructured) map[string]any {
 	return object
 }
 
-// onlyUserKeys returns the values without the keys of Karmada. It keeps
-// NamespaceSkipAutoPropagationLabel, because only users set this key of Karmada.
+// onlyUserKeys returns the values without Karmada's keys. It keeps NamespaceSkipAutoPropagationLabel,
+// because only users set it.
 func onlyUserKeys(values map[string]any) map[string]any {
 	rest := make(map[string]any, len(values))
 	for key, value := range values {
@@ -90,9 +87,8 @@ func onlyUserKeys(values map[string]any) map[string]any {
 	return rest
 }
 
-// copyWithout returns a copy of object and of its metadata, one level deep, without
-// the status and the given metadata fields. Deeper values are shared with the
-// original.
+// copyWithout returns a shallow copy of the object and its metadata, without the status and the given
+// metadata fields. Deeper values are shared with the original.
 func copyWithout(object map[string]any, metadataFields ...string) map[string]any {
 	result := make(map[string]any, len(object))
 	for key, value := range object {

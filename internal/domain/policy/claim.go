@@ -29,9 +29,8 @@ func ClaimOf(policy Object) Claim {
 	return claim
 }
 
-// ClaimedBy returns the claim that is recorded on an object, and false if there is no claim. A
-// claim is valid only if all its keys have values. The claim of a PropagationPolicy takes
-// precedence.
+// ClaimedBy returns the claim that is recorded on the object, or false if there is none. A claim is
+// valid only if all its keys have values. A PropagationPolicy's claim takes precedence.
 func ClaimedBy(object metav1.Object) (Claim, bool) {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
 	claim := Claim{
@@ -52,14 +51,13 @@ func ClaimedBy(object metav1.Object) (Claim, bool) {
 	return Claim{}, false
 }
 
-// IsReleased reports whether the policy for which a binding was created has released the binding:
-// the binding has the annotation that UpdateBinding sets but no claim, and no other binding
-// requires it. The Works of such a binding stay in place, and changes of the template no longer
-// reach them.
+// IsReleased reports whether the policy for which the binding was created has released it: the binding
+// has the annotation that UpdateBinding sets, but no claim, and no other binding requires it. Its Works
+// are kept, but no longer follow changes of the template.
 func IsReleased(of binding.Object) bool {
-	_, made := of.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation]
-	_, claimed := ClaimedBy(of)
-	return made && !claimed && len(of.BindingSpec().RequiredBy) == 0
+	_, hasState := of.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation]
+	_, isClaimed := ClaimedBy(of)
+	return hasState && !isClaimed && len(of.BindingSpec().RequiredBy) == 0
 }
 
 // IsCluster reports whether the claim belongs to a ClusterPropagationPolicy.
@@ -73,7 +71,7 @@ func (c Claim) String() string {
 	return c.Namespace + "/" + c.Name
 }
 
-// DisplayName returns the kind and name of the policy for messages to users.
+// DisplayName returns the policy's kind and name for messages to users.
 func (c Claim) DisplayName() string {
 	if c.IsCluster() {
 		return "ClusterPropagationPolicy " + c.String()
@@ -81,16 +79,15 @@ func (c Claim) DisplayName() string {
 	return "PropagationPolicy " + c.String()
 }
 
-// MatchesPolicy reports whether the claim has the namespace and name of that policy. The ID is
-// ignored, because policies are looked up by name and a recreated policy takes over the claim.
+// MatchesPolicy reports whether the claim has the policy's namespace and name. The ID is ignored,
+// because a recreated policy with the same name takes over the claim.
 func (c Claim) MatchesPolicy(policy Object) bool {
 	return c.Namespace == policy.GetNamespace() && c.Name == policy.GetName()
 }
 
-// Apply writes the claim to an object and reports whether the object changed. The claim of a
-// PropagationPolicy removes the claim of a ClusterPropagationPolicy. The reverse never happens,
-// because an object with a complete claim of a PropagationPolicy is never matched against
-// ClusterPropagationPolicies.
+// Apply writes the claim to the object and reports whether the object changed. A PropagationPolicy's
+// claim replaces a ClusterPropagationPolicy's claim. The reverse never happens, because objects that a
+// PropagationPolicy claims are not compared with ClusterPropagationPolicies.
 func (c Claim) Apply(object metav1.Object) (changed bool) {
 	labels := copyMap(object.GetLabels())
 	annotations := copyMap(object.GetAnnotations())
@@ -103,9 +100,9 @@ func (c Claim) Apply(object metav1.Object) (changed bool) {
 	return setMetadata(object, labels, annotations)
 }
 
-// Remove deletes the claim and the recorded user state from an object, and reports whether the
-// object changed. It does not change an object with a different ID, because another policy may have
-// claimed the object in the meantime.
+// Remove deletes the claim and the recorded user state from the object, and reports whether the object
+// changed. It does nothing if the object has another ID, because another policy may have claimed the
+// object in the meantime.
 func (c Claim) Remove(object metav1.Object) (changed bool) {
 	if c.ID == "" || object.GetLabels()[c.label()] != c.ID {
 		return false

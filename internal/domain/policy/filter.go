@@ -8,17 +8,17 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Filter describes the templates that one selector of a policy selects. An empty namespace, an
-// empty name and nil labels select all templates.
+// Filter describes the templates that a policy's selector selects. An empty namespace, an empty name
+// and nil labels do not restrict the templates.
 type Filter struct {
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
 	Labels          labels.Selector
 }
 
-// FiltersOf returns the filters of the selectors of a policy, in their order. A PropagationPolicy
-// selects only in its own namespace. If a selector can select nothing, because it is invalid or
-// names another namespace, the result contains no filter for it.
+// FiltersOf returns the filters of the policy's selectors, in their order. It leaves out selectors that
+// cannot select anything, because they are invalid or name another namespace than the
+// PropagationPolicy's own.
 func FiltersOf(policy Object) []Filter {
 	var filters []Filter
 	for i := range policy.PropagationSpec().ResourceSelectors {
@@ -29,8 +29,8 @@ func FiltersOf(policy Object) []Filter {
 	return filters
 }
 
-// FilterOf returns the filter of one selector of a policy, and false if the selector can
-// select nothing.
+// FilterOf returns the filter of the policy's selector, or false if the selector cannot select
+// anything.
 func FilterOf(policy Object, selector *policyv1alpha1.ResourceSelector) (Filter, bool) {
 	namespace := selector.Namespace
 	if !IsCluster(policy) {

@@ -10,15 +10,14 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Index holds policies so that a template is compared only with selectors that can select it.
-// Selectors are indexed by kind. Within a kind, selectors are indexed by name, by one label that
-// they require (once for each accepted value), or as selectors of all objects. Label selectors are
-// compiled once. The time of a lookup depends on the number of labels of the template and of
-// selectors that share one of these labels, not on the number of policies. Only selectors that
-// require no label, such as "tier is not test", are checked one by one.
+// Index finds the policies that may select a template without comparing all policies. Selectors are
+// indexed by kind, and within a kind by name, by a label that they require (once for each accepted
+// value), or as selectors of all objects. The duration of a lookup depends on the template's labels
+// and the selectors that share one of them, not on the number of policies. Only selectors that require
+// no label, such as "tier is not test", are compared one by one.
 //
-// Index has no lock. Concurrent reads are safe, but callers must serialize Put and Delete with all
-// other calls. Policies that are passed to Put must not be changed until they are replaced.
+// Concurrent reads are safe, but callers must serialize Put and Delete with all other calls. Policies
+// that are passed to Put must not be modified until they are replaced.
 type Index struct {
 	policies map[types.NamespacedName]Object
 	entries  map[indexKey][]*entry
@@ -26,9 +25,8 @@ type Index struct {
 	byKind map[kindKey][]Object
 }
 
-// indexKey is the key of a selector in the index: the most selective properties that
-// the selector requires of a template. Empty fields are not required. At most one of
-// name and label is set.
+// indexKey is a selector's key in the index: the most selective properties that the selector requires
+// of a template. Empty fields are not required. At most one of name and labelRequirement is set.
 type indexKey struct {
 	policyNamespace  string
 	apiVersion, kind string
@@ -36,8 +34,8 @@ type indexKey struct {
 	labelRequirement labelRequirement
 }
 
-// entry is one selector of a policy with the rank that the policy has if the selector
-// matches. labels is nil if the key contains all requirements of the selector.
+// entry is a policy's selector, with the policy's rank if the selector matches. labels is nil if the key
+// contains all of the selector's requirements.
 type entry struct {
 	candidate
 	labels labels.Selector
@@ -93,7 +91,7 @@ func (x *Index) remove(key indexKey, s *entry) {
 	x.entries[key] = list
 }
 
-// Get returns the policy with that name, or nil. namespace is empty for a ClusterPropagationPolicy.
+// Get returns the named policy, or nil. namespace is empty for a ClusterPropagationPolicy.
 func (x *Index) Get(namespace, name string) Object {
 	return x.policies[types.NamespacedName{Namespace: namespace, Name: name}]
 }
@@ -101,7 +99,7 @@ func (x *Index) Get(namespace, name string) Object {
 // Len returns the number of policies.
 func (x *Index) Len() int { return len(x.policies) }
 
-// Best returns the same policy as the function Best would return for all policies in the index.
+// Best returns the result of the function Best for all indexed policies.
 func (x *Index) Best(template *unstructured.Unstructured) Object {
 	probe := newTemplateProperties(template)
 	if probe.key.namespace != "" {
@@ -115,8 +113,8 @@ func (x *Index) Best(template *unstructured.Unstructured) Object {
 	return nil
 }
 
-// bestInNamespace returns the best entry of one scope: of the policies of one namespace, or of the
-// cluster policies.
+// bestInNamespace returns the entry that takes precedence among the policies in the namespace, or among
+// the ClusterPropagationPolicies if policyNamespace is empty.
 func (x *Index) bestInNamespace(p templateProperties, policyNamespace string) *entry {
 	var best *entry
 	for key := range p.indexKeys(policyNamespace) {
@@ -138,9 +136,8 @@ func (e *entry) matches(of labels.Set) bool {
 	return !isTerminating(e.policy) && (e.labels == nil || e.labels.Matches(of))
 }
 
-// compareEntries compares by rank, then by label selector. Two selectors of one policy with the
-// same rank and key can have different label selectors. The label selector makes the order total,
-// so that remove finds the right entry.
+// compareEntries compares by rank, then by label selector. Selectors of the same policy can have the
+// same rank and key, so the label selector is needed for remove to find the right entry.
 func compareEntries(a, b *entry) int {
 	if order := a.compare(&b.candidate); order != 0 {
 		return order
@@ -152,8 +149,8 @@ func namespacedName(policy Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: policy.GetNamespace(), Name: policy.GetName()}
 }
 
-// indexEntries yields each selector of the policy with every key under which it is stored.
-// Invalid label selectors select nothing and are skipped.
+// indexEntries yields each of the policy's selectors with all keys under which it is stored. Invalid
+// label selectors are skipped, because they select nothing.
 func indexEntries(policy Object) func(yield func(indexKey, *entry) bool) {
 	return func(yield func(indexKey, *entry) bool) {
 		for i := range policy.PropagationSpec().ResourceSelectors {
@@ -167,7 +164,8 @@ func indexEntries(policy Object) func(yield func(indexKey, *entry) bool) {
 	}
 }
 
-// newEntry returns the key of a selector without its label, the labels, and the entry.
+// newEntry returns the selector's key without a label requirement, the label requirements with which to
+// complete the key, and the entry.
 func newEntry(policy Object, selector *policyv1alpha1.ResourceSelector) (indexKey, []labelRequirement, *entry) {
 	key := indexKey{
 		policyNamespace: policy.GetNamespace(),

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// templateProperties holds the properties of one template that selectors compare.
+// templateProperties holds the template's properties that selectors compare.
 type templateProperties struct {
 	key    indexKey // apiVersion, kind, namespace and name
 	labels labels.Set
@@ -26,9 +26,9 @@ func newTemplateProperties(template *unstructured.Unstructured) templateProperti
 	}
 }
 
-// indexKeys yields every index key that matches the template in one policy namespace: the key of
-// its name, the keys of its labels, and the key of selectors of all objects. It yields each of
-// these keys twice: for selectors of the template's namespace, and for selectors of all namespaces.
+// indexKeys yields every index key that matches the template in the policy namespace: the key of its
+// name, the keys of its labels, and the key of selectors that select all objects. It yields each of
+// these keys for selectors of the template's namespace, and for selectors of all namespaces.
 func (t templateProperties) indexKeys(policyNamespace string) func(yield func(indexKey) bool) {
 	return func(yield func(indexKey) bool) {
 		if t.indexKeysForNamespace(policyNamespace, t.key.namespace, yield) && t.key.namespace != "" {
@@ -60,17 +60,17 @@ func (t templateProperties) indexKeysForNamespace(policyNamespace, namespace str
 	return true
 }
 
-// labelRequirement is the requirement of a selector on one label: a value, or any
-// value. The zero value requires nothing.
+// labelRequirement is a selector's requirement on a label: a value, or any value. The zero value
+// requires nothing.
 type labelRequirement struct {
 	key, value string
 	anyValue   bool
 }
 
-// indexableRequirements chooses one requirement of a selector that only templates with a certain
-// label can meet, and returns the accepted labels. rest is the selector that remains to be checked,
-// or nil if the returned labels are equivalent to the whole selector. A requirement with few values
-// is preferred, because fewer templates match it.
+// indexableRequirements chooses a requirement of the selector that only templates with certain labels
+// can meet, and returns these labels. It prefers requirements with few values, because fewer templates
+// match them. rest is the selector that must still be compared, or nil if the returned labels are
+// equivalent to the whole selector.
 func indexableRequirements(selector labels.Selector) (required []labelRequirement, rest labels.Selector) {
 	requirements, selectable := selector.Requirements()
 	if !selectable {
@@ -82,7 +82,12 @@ func indexableRequirements(selector labels.Selector) (required []labelRequiremen
 	required, complete := []labelRequirement{{}}, false
 	for i := range requirements { // sorted by key
 		accepted, isComplete := acceptedLabels(&requirements[i])
-		if accepted != nil && (required[0] == labelRequirement{} || required[0].anyValue && !accepted[0].anyValue || !accepted[0].anyValue && len(accepted) < len(required)) {
+		if accepted == nil {
+			continue
+		}
+		isFirst := required[0] == labelRequirement{}
+		isNarrower := !accepted[0].anyValue && (required[0].anyValue || len(accepted) < len(required))
+		if isFirst || isNarrower {
 			required, complete = accepted, isComplete
 		}
 	}
@@ -92,9 +97,8 @@ func indexableRequirements(selector labels.Selector) (required []labelRequiremen
 	return required, selector
 }
 
-// acceptedLabels returns the labels that meet a requirement. It returns nil for a requirement that
-// a template without the label can meet. complete reports whether the result is equivalent to the
-// requirement.
+// acceptedLabels returns the labels that meet the requirement, or nil if a template without the label
+// can meet it. complete reports whether the result is equivalent to the requirement.
 func acceptedLabels(requirement *labels.Requirement) (accepted []labelRequirement, complete bool) {
 	switch requirement.Operator() {
 	case selection.In, selection.Equals, selection.DoubleEquals:

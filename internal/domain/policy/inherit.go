@@ -5,10 +5,9 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// MergeSuspension merges the suspension of a policy into the suspension of a binding. The
-// dispatching fields are taken from the policy. The field scheduling belongs to the writer that set
-// it on the binding and is kept, even if it is false. The arguments are not modified, and the
-// result shares no memory with them.
+// MergeSuspension returns the suspension of a binding after the policy's suspension was applied. The
+// dispatching fields come from the policy. The field scheduling belongs to the client that set it on
+// the binding, and is kept even if it is false. The result shares no memory with the arguments.
 func MergeSuspension(policy *policyv1alpha1.Suspension, binding *workv1alpha2.Suspension) *workv1alpha2.Suspension {
 	var scheduling *bool
 	if binding != nil && binding.Scheduling != nil {
@@ -24,9 +23,9 @@ func MergeSuspension(policy *policyv1alpha1.Suspension, binding *workv1alpha2.Su
 	return merged
 }
 
-// WorkloadAffinityGroups returns the workload affinity groups of a template. A group is "key=value"
-// for a label key of the placement that the template has, even if the value is empty. It returns
-// nil if the template is in no group.
+// WorkloadAffinityGroups returns the template's workload affinity groups, or nil if it is in none. A
+// group is "key=value" for a label key that the placement names and the template has, even if the value
+// is empty.
 func WorkloadAffinityGroups(placement *policyv1alpha1.Placement, templateLabels map[string]string) *workv1alpha2.WorkloadAffinityGroups {
 	if placement.WorkloadAffinity == nil {
 		return nil

@@ -8,11 +8,11 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// MatchPriority is the implicit priority of a policy for one template. A more precise
-// selector has a higher priority.
+// MatchPriority is a policy's implicit priority for a template. A more specific selector has a higher
+// priority.
 type MatchPriority int
 
-// The implicit priorities, from no match to the most precise one.
+// The implicit priorities, in ascending order.
 const (
 	MatchNone  MatchPriority = iota // not selected
 	MatchAll                        // by kind (and namespace) only
@@ -20,8 +20,7 @@ const (
 	MatchName                       // by name
 )
 
-// ImplicitPriority returns the highest priority among the selectors that select
-// the template, or MatchNone.
+// ImplicitPriority returns the highest priority of the selectors that select the template, or MatchNone.
 func ImplicitPriority(selectors []policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) MatchPriority {
 	best := MatchNone
 	for i := range selectors {
@@ -35,8 +34,8 @@ func Selects(policy Object, template *unstructured.Unstructured) bool {
 	return ImplicitPriority(policy.PropagationSpec().ResourceSelectors, template) != MatchNone
 }
 
-// matchSelector returns how specifically a selector selects a template. It compares the apiVersion
-// as text, because templates are read only in the preferred version of their kind.
+// matchSelector returns how specifically the selector selects the template. API versions must be equal,
+// because templates are read only in the preferred version of their kind.
 func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) MatchPriority {
 	if selector.APIVersion != template.GetAPIVersion() || selector.Kind != template.GetKind() {
 		return MatchNone
@@ -60,8 +59,8 @@ func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstruct
 	return MatchNone
 }
 
-// compileSelector parses a label selector. It returns false for an invalid selector, which selects
-// nothing, so that it cannot claim objects by mistake.
+// compileSelector compiles the label selector. It returns false if the selector is invalid. Such a
+// selector selects nothing, so that it does not claim objects by mistake.
 func compileSelector(selector *metav1.LabelSelector) (labels.Selector, bool) {
 	compiled, err := metav1.LabelSelectorAsSelector(selector)
 	return compiled, err == nil

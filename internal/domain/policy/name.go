@@ -10,9 +10,9 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// GeneratedName returns the name of the policy that karmadactl creates for one object: the
-// name of the object and a hash of its kind and namespace. namespace is empty for a
-// cluster-scoped object. The name is always the same for the same object.
+// GeneratedName returns the name of the policy that karmadactl creates for an object, which consists of
+// the object's name and a hash of its kind and namespace. namespace is empty for a cluster-scoped
+// object.
 func GeneratedName(kind schema.GroupVersionKind, namespace, name string) string {
 	return generatedName(kind.String(), namespace, name)
 }
@@ -21,9 +21,9 @@ func generatedName(kind, namespace, name string) string {
 	return binding.NameWithSuffix(name, binding.ShortHash(namespace+kind))
 }
 
-// UnambiguousName returns the name of the policy for one object if a policy for another object has
-// the generated name. It contains a hash of the exact name of the object, because generated names
-// are equal for "a:b" and "a.b", and for names that differ only in capital letters.
+// UnambiguousName returns the policy name to use if a policy for another object already has the
+// generated name. It contains a hash of the object's exact name, because the generated names of "a:b"
+// and "a.b", and of names that differ only in letter case, are equal.
 func UnambiguousName(kind schema.GroupVersionKind, namespace, name string) string {
 	return binding.NameWithSuffix(name, binding.ShortHash(name)+"-"+binding.ShortHash(namespace+kind.String()))
 }
@@ -36,8 +36,8 @@ func SelectsByName(selectors []policyv1alpha1.ResourceSelector, kind schema.Grou
 	})
 }
 
-// SelectsObjectByName reports whether a stored policy of either kind selects an object by its name.
-// Otherwise the policy belongs to another object, and must not be overwritten.
+// SelectsObjectByName reports whether the stored policy, of either kind, selects the object by name. If
+// not, the policy belongs to another object and must not be overwritten.
 func SelectsObjectByName(stored runtime.Object, kind schema.GroupVersionKind, namespace, name string) bool {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
 	if err != nil {

@@ -15,26 +15,25 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// NearMiss is a policy that selects the kind of a template, but not the template itself.
+// NearMiss is a policy that selects a template's kind, but not the template itself.
 type NearMiss struct {
 	Policy Object
-	// Differences explain why the nearest selector does not select the
-	// template. There is at least one.
+	// Differences explain why the policy's closest selector does not select the template. There is at
+	// least one.
 	Differences []string
 	distance    int
 }
 
-// String returns the name of the policy and the reasons why the policy does not select the
-// template.
+// String describes the policy and its differences in a message to users.
 func (n NearMiss) String() string {
 	return fmt.Sprintf("%s comes nearest: %s", DisplayName(n.Policy), strings.Join(n.Differences, "; "))
 }
 
-// DisplayName returns the kind and name of a policy for messages to users.
+// DisplayName returns the policy's kind and name for messages to users.
 func DisplayName(policy Object) string { return ClaimOf(policy).DisplayName() }
 
-// The weights of differences. A selector with a distance of farDistance or more does not look like
-// a mistake, because a selector for all namespaces excludes most objects on purpose.
+// Weights of differences, whose sum is a selector's distance. A selector for all namespaces with a
+// distance of farDistance or more is not a near miss, because it excludes most objects on purpose.
 const (
 	unservedDistance    = 1
 	versionDistance     = 1
@@ -45,14 +44,14 @@ const (
 	farDistance         = 10
 )
 
-// IsServed reports whether the control plane serves a kind. A nil function means that every kind
-// counts as served.
+// IsServed reports whether the control plane serves a kind. If the function is nil, every kind counts
+// as served.
 type IsServed func(schema.GroupVersionKind) bool
 
-// NearestMiss returns the candidate that is closest to selecting the template. It returns false if
-// a candidate selects the template, or if no candidate is close. A candidate for the kind is close
-// if it is limited to the namespace of the template. A candidate for all namespaces is close only
-// if it nearly selects the template. The order of the candidates is irrelevant.
+// NearestMiss returns the candidate that is closest to selecting the template, regardless of the order
+// of candidates. It returns false if a candidate selects the template, or if no candidate is close. A
+// candidate that selects the template's kind is close if it is limited to the template's namespace, or
+// if its distance is less than farDistance.
 func NearestMiss(template *unstructured.Unstructured, candidates []Object) (NearMiss, bool) {
 	return nearestMiss(template, candidates, nil)
 }
@@ -80,10 +79,10 @@ func nearestMiss(template *unstructured.Unstructured, candidates []Object, isSer
 	return nearest, nearest.Policy != nil
 }
 
-// NearMisses returns the candidates that are close to selecting the template, one NearMiss for each
-// policy, closest first, at most limit. It returns nil if a candidate selects the template. See
-// NearestMiss for the meaning of close. A selector for a kind that is not served is a mistake, so it is
-// closer than a selector for another name. The order of the candidates is irrelevant.
+// NearMisses returns up to limit candidates that are close to selecting the template (see NearestMiss),
+// closest first, regardless of the order of candidates. It returns nil if a candidate selects the
+// template. A selector for a kind that is not served is a mistake, so it is closer than a selector for
+// another name.
 func NearMisses(template *unstructured.Unstructured, candidates []Object, isServed IsServed, limit int) []NearMiss {
 	var misses []NearMiss
 	for _, candidate := range candidates {
@@ -98,7 +97,7 @@ func NearMisses(template *unstructured.Unstructured, candidates []Object, isServ
 	return misses[:min(len(misses), limit)]
 }
 
-// Compare returns a negative number if m is closer than other.
+// Compare returns a negative number if n is closer than other.
 func (n *NearMiss) Compare(other *NearMiss) int {
 	if n.distance == other.distance && IsCluster(n.Policy) != IsCluster(other.Policy) {
 		if IsCluster(n.Policy) {
@@ -109,8 +108,8 @@ func (n *NearMiss) Compare(other *NearMiss) int {
 	return cmp.Or(cmp.Compare(n.distance, other.distance), cmp.Compare(n.Policy.GetName(), other.Policy.GetName()))
 }
 
-// SelectorDifferences returns why the closest of the selectors does not select the template. It
-// returns nil if a selector selects the template, or if no selector looks like a mistake.
+// SelectorDifferences returns the differences between the closest selector and the template. It returns
+// nil if a selector selects the template, or if no selector is close.
 func SelectorDifferences(template *unstructured.Unstructured, selectors []policyv1alpha1.ResourceSelector, isServed IsServed) []string {
 	nearest := NearMiss{distance: farDistance}
 	for i := range selectors {
@@ -122,9 +121,11 @@ func SelectorDifferences(template *unstructured.Unstructured, selectors []policy
 	return nearest.Differences
 }
 
-// compareSelector returns the differences between a selector of the policy and the template. It
-// returns false if the selector is for other kinds or namespaces.
-func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured, isServed IsServed) (NearMiss, bool) {
+// compareSelector returns the differences between the policy's selector and the template. It returns
+// false if the selector is meant for other kinds or namespaces.
+func compareSelector(
+	policy Object, selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured, isServed IsServed,
+) (NearMiss, bool) {
 	miss, ok := compareWithTemplate(selector, template, isServed)
 	if !ok {
 		return NearMiss{}, false
@@ -137,9 +138,11 @@ func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, t
 	return miss, limitedToNamespace || miss.distance < farDistance
 }
 
-// compareWithTemplate returns the differences between a selector and the template. It returns false
-// if the selector is for other kinds or namespaces.
-func compareWithTemplate(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured, isServed IsServed) (miss NearMiss, ok bool) {
+// compareWithTemplate returns the differences between the selector and the template, without a policy.
+// It returns false if the selector is meant for other kinds or namespaces.
+func compareWithTemplate(
+	selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured, isServed IsServed,
+) (miss NearMiss, ok bool) {
 	wanted := schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind)
 	isMistake := isServed != nil && !isServed(wanted)
 	isSameKind := strings.EqualFold(selector.Kind, template.GetKind())
@@ -160,7 +163,7 @@ func compareWithTemplate(selector *policyv1alpha1.ResourceSelector, template *un
 	}
 	miss.compareObject(selector, template)
 	if isOtherGroup && len(miss.Differences) > 1 {
-		return NearMiss{}, false // a different kind of the same name in another group
+		return NearMiss{}, false // a different kind with the same name in another group
 	}
 	return miss, true
 }
@@ -183,8 +186,8 @@ func (n *NearMiss) compareVersion(selector *policyv1alpha1.ResourceSelector, tem
 	}
 }
 
-// compareObject adds the differences between the selector and the template. It compares the name,
-// or the labels if the selector has no name.
+// compareObject compares the template's name, or its labels if the selector has no name, and adds the
+// differences.
 func (n *NearMiss) compareObject(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
 	name := template.GetName()
 	switch {
@@ -200,8 +203,7 @@ func (n *NearMiss) compareObject(selector *policyv1alpha1.ResourceSelector, temp
 	}
 }
 
-// isSimilarName reports whether one of two object names may be a misspelling or a variant of the
-// other name.
+// isSimilarName reports whether one of the object names may be a misspelling or variant of the other.
 func isSimilarName(a, b string) bool {
 	const enough = 3
 	return spelling.Similar(a, b) ||
@@ -232,8 +234,8 @@ func (n *NearMiss) compareLabels(selector *metav1.LabelSelector, has labels.Set)
 // maxCandidates is the maximum number of policies that NearestMiss compares in each scope.
 const maxCandidates = 256
 
-// kindKey is the index key of the policies of one scope that select a kind. The key ignores the
-// version and the letter case of the kind.
+// kindKey is the index key of a scope's policies that select a kind. It ignores the API version and the
+// letter case of the kind.
 type kindKey struct{ policyNamespace, kind string }
 
 func kindKeys(policy Object) []kindKey {
@@ -247,9 +249,9 @@ func kindKeys(policy Object) []kindKey {
 	return keys
 }
 
-// NearestMiss returns the result of the function NearestMiss for the policies of the index. If more
-// than maxCandidates policies of a scope select the kind, it compares only those whose names are
-// alphabetically closest to the name of the template.
+// NearestMiss returns the result of the function NearestMiss for the indexed policies. If more than
+// maxCandidates policies of a scope select the kind, it compares only those whose names are
+// alphabetically closest to the template's name.
 func (x *Index) NearestMiss(template *unstructured.Unstructured) (NearMiss, bool) {
 	kind := strings.ToLower(template.GetKind())
 	candidates := x.candidatesNear(kindKey{"", kind}, template.GetName())

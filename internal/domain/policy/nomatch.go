@@ -13,13 +13,11 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// NoMatchError reports that no policy selects a template that a user apparently
-// intended to propagate.
+// NoMatchError reports that no policy selects a template that a user apparently intended to propagate.
 type NoMatchError struct {
 	// Nearest is the policy that is closest to selecting the template, or nil.
 	Nearest *NearMiss
-	// Released is the name of the binding that a policy released. It is empty if there is no such
-	// binding.
+	// Released is the name of the template's binding if a policy released it, or empty.
 	Released string
 }
 
@@ -35,11 +33,13 @@ func (n *NoMatchError) Error() string {
 	return conditions.LimitMessage(text)
 }
 
-// CheckMatch returns a *NoMatchError for a template that no policy selects, if a user apparently
-// intended to propagate the template: a policy nearly selects it, or a policy released its binding.
-// It returns nil for all other templates, because most objects of a control plane are not meant to
-// be propagated. bound is the binding of the template, or nil.
-func CheckMatch(template *unstructured.Unstructured, bound binding.Object, nearest func(*unstructured.Unstructured) (NearMiss, bool)) error {
+// CheckMatch returns a *NoMatchError for a template that no policy selects if a user apparently intended
+// to propagate it: a policy nearly selects it, or a policy released its binding. It returns nil for
+// all other templates, because most objects in a control plane are not meant to be propagated. bound
+// is the template's binding, or nil.
+func CheckMatch(
+	template *unstructured.Unstructured, bound binding.Object, nearest func(*unstructured.Unstructured) (NearMiss, bool),
+) error {
 	if template.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -62,8 +62,8 @@ func CheckMatch(template *unstructured.Unstructured, bound binding.Object, neare
 	return noMatch
 }
 
-// isSystemObject reports whether the object was created by Kubernetes or by a controller and not by
-// a user. Users do not expect policies for such objects.
+// isSystemObject reports whether Kubernetes or a controller, not a user, created the object. Users do
+// not expect policies for such objects.
 func isSystemObject(template *unstructured.Unstructured) bool {
 	if metav1.GetControllerOf(template) != nil || template.GetLabels()["kubernetes.io/bootstrapping"] != "" {
 		return true

@@ -1,20 +1,17 @@
-// Package policy decides which propagation policy claims a template, and how the claim changes the
-// binding of the template.
+// Package policy decides which propagation policy claims a template, and updates the template's binding
+// from this policy.
 //
-// A template is any object that a user stores in the control plane. A policy selects templates. The
-// chosen policy claims the template with labels and annotations that identify the policy. A binding
-// is created for the template. The binding contains the settings of the policy, so that the
-// scheduler can use them.
+// A policy claims a template with labels and annotations on the template and on its binding. The
+// binding also contains a copy of the policy's settings for the scheduler.
 //
 // Invariants:
-//   - PropagationPolicy and ClusterPropagationPolicy share one code path;
-//   - policies are chosen by a total order over (scope, explicit priority, implicit priority,
-//     name): the choice depends neither on time nor on the order of the policies;
-//   - the choice is made once: a claimed template stays with its policy until the policy no longer
-//     selects it, is deleted, or is preempted;
-//   - a claim is removed only if its ID matches the ID of the policy;
-//   - this package does not call the API server: functions return a decision, or change their
-//     argument and report whether the argument changed.
+//   - PropagationPolicies and ClusterPropagationPolicies share one code path.
+//   - Policies are selected by a total order over scope, explicit priority, implicit priority and name,
+//     so that the result depends neither on time nor on the order of the policies.
+//   - A claimed template keeps its policy until the policy no longer selects it, is deleted, or is
+//     preempted.
+//   - A claim is removed only if its ID matches the policy's ID.
+//   - Functions return a decision, or modify their argument and report whether it changed.
 package policy
 
 import (
@@ -36,14 +33,13 @@ var (
 	_ Object = (*policyv1alpha1.ClusterPropagationPolicy)(nil)
 )
 
-// IsCluster reports whether the policy is a ClusterPropagationPolicy. It checks only the namespace,
-// because a policy from an API server has a namespace exactly if it is a PropagationPolicy.
+// IsCluster reports whether the policy is a ClusterPropagationPolicy, that is, has no namespace.
 func IsCluster(policy Object) bool {
 	return policy.GetNamespace() == ""
 }
 
-// PermanentIDLabel returns the key of the label that holds the permanent ID of a policy of this
-// kind. The policy itself and the objects that it claims have this label.
+// PermanentIDLabel returns the key of the label that holds the policy's permanent ID, on the policy
+// itself and on the objects that it claims.
 func PermanentIDLabel(policy Object) string {
 	return ClaimOf(policy).label()
 }
@@ -56,8 +52,8 @@ func ExplicitPriority(policy Object) int32 {
 	return 0
 }
 
-// IsLazy reports whether a change of the policy takes effect on a template only when the user next
-// changes the template.
+// IsLazy reports whether changes of the policy take effect for a template only when a user next changes
+// the template.
 func IsLazy(policy Object) bool {
 	return policy.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
 }

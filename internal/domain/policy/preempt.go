@@ -8,9 +8,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Preempts reports whether a policy (preemptor) takes a template over from the policy that claims
-// the template. claimant is the policy of the claim, or nil if it cannot be found. If the priority
-// of the claimant is needed, a nil claimant is an error. Implicit priority and name are ignored.
+// Preempts reports whether preemptor takes a template over from the policy that claims it. claimant is
+// this policy, or nil if it is not found, which is an error if its priority is needed. Implicit
+// priorities and names are ignored.
 //
 //	preemptor                 claimed by                       preempts
 //	PropagationPolicy         another PropagationPolicy        with higher spec.priority
@@ -30,28 +30,26 @@ func Preempts(preemptor Object, claim Claim, claimant Object) (bool, error) {
 	return ExplicitPriority(preemptor) > ExplicitPriority(claimant), nil
 }
 
-// CanPreempt reports whether preemption is enabled in the policy.
+// CanPreempt reports whether the policy enables preemption and is not being deleted.
 func CanPreempt(policy Object) bool {
 	return policy.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && !isTerminating(policy)
 }
 
-// PreemptionCandidates returns the policies that may preempt another policy after the spec.priority
-// of the other policy was lowered from before to after. These are the policies with a priority above
-// after and not above before, highest first. A policy without a priority has the priority 0.
-// candidates are the policies of the kind and, for PropagationPolicies, of the namespace of the
-// lowered policy.
+// PreemptionCandidates returns the candidates that may preempt a policy whose spec.priority was lowered
+// from before to after: those with a priority above after but not above before, highest first. The
+// candidates have the policy's kind and namespace.
 func PreemptionCandidates(before, after int32, candidates []Object) []Object {
-	var overtakers []Object
+	var preemptors []Object
 	for _, policy := range candidates {
 		if priority := ExplicitPriority(policy); after < priority && priority <= before && CanPreempt(policy) {
-			overtakers = append(overtakers, policy)
+			preemptors = append(preemptors, policy)
 		}
 	}
-	slices.SortFunc(overtakers, func(a, b Object) int {
+	slices.SortFunc(preemptors, func(a, b Object) int {
 		return cmp.Or(
 			cmp.Compare(ExplicitPriority(b), ExplicitPriority(a)),
 			cmp.Compare(a.GetName(), b.GetName()),
 		)
 	})
-	return overtakers
+	return preemptors
 }

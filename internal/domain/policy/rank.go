@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Best returns the policy that claims an unclaimed template, or nil if no policy selects the
-// template. A PropagationPolicy in the namespace of the template takes precedence over every
-// ClusterPropagationPolicy. Then the higher explicit priority takes precedence, then the higher
-// implicit priority, then the alphabetically smaller name. Policies that are being deleted and
-// PropagationPolicies of other namespaces are ignored. The order of candidates is irrelevant.
+// Best returns the candidate that takes precedence for an unclaimed template, or nil if no candidate
+// selects it. PropagationPolicies in the template's namespace take precedence over
+// ClusterPropagationPolicies, then the higher explicit priority, then the higher implicit priority, and
+// then the alphabetically smaller name. Policies that are being deleted and PropagationPolicies in
+// other namespaces are ignored.
 //
 // Best compares every candidate. Index.Best returns the same result from an index.
 func Best(template *unstructured.Unstructured, candidates []Object) Object {
@@ -37,8 +37,7 @@ func inScope(policy Object, template *unstructured.Unstructured) bool {
 	return IsCluster(policy) || policy.GetNamespace() == template.GetNamespace()
 }
 
-// candidate is a policy with its rank. The rank is a copy, so sorted lists stay sorted if the
-// policy object changes.
+// candidate is a policy with a copy of its rank, so that sorted lists stay sorted if the policy changes.
 type candidate struct {
 	policy   Object
 	cluster  bool
@@ -57,7 +56,7 @@ func newCandidate(policy Object, implicit MatchPriority) *candidate {
 	}
 }
 
-// compare returns a negative number if c is preferred over other.
+// compare returns a negative number if c takes precedence over other.
 func (c *candidate) compare(other *candidate) int {
 	if c.cluster != other.cluster {
 		if c.cluster {

@@ -9,16 +9,15 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// SuspensionChange describes a change of the suspension of a binding in an event for the owner of
-// the template.
+// SuspensionChange describes a change of a binding's suspension in an event on the template.
 type SuspensionChange struct {
-	// Suspended reports whether scheduling or dispatching is suspended now.
+	// Suspended is true if scheduling or dispatching is suspended now.
 	Suspended bool
 	Message   string
 }
 
-// DescribeSuspension describes how the suspension of a binding changed. It returns
-// false if the suspension did not change. before is nil for a new binding.
+// DescribeSuspension describes how the binding's suspension changed, or returns false if it did not.
+// before is nil for a new binding.
 func DescribeSuspension(before, after binding.Object) (SuspensionChange, bool) {
 	previous := ""
 	if before != nil {
@@ -34,8 +33,8 @@ func DescribeSuspension(before, after binding.Object) (SuspensionChange, bool) {
 	return SuspensionChange{Suspended: true, Message: conditions.LimitMessage(current)}, true
 }
 
-// suspensionText returns what is suspended and which object suspends it. It returns an empty string
-// if nothing is suspended.
+// suspensionText describes what is suspended and by which object, or returns an empty string if nothing
+// is suspended.
 func suspensionText(of binding.Object) string {
 	suspension := of.BindingSpec().Suspension
 	if suspension == nil {

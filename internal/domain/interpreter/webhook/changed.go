@@ -10,25 +10,24 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// maxListedKinds is the maximum number of kinds that are compared one by one. More kinds count as
-// all kinds.
+// maxListedKinds is the maximum number of kinds that Changed compares. More kinds count as all kinds.
 const maxListedKinds = 1000
 
-// Changed returns the kinds whose answers may differ between two results of Hooks: kinds for which
-// another webhook answers an operation, or the same webhook with another address, CA bundle or
-// timeout. It returns all kinds if a rule with "*" for groups, versions or kinds was added, changed
-// or removed.
+// Changed returns the kinds whose interpretation may differ between two results of Hooks, because
+// another webhook is called for an operation, or the same one with another address, CA bundle or
+// timeout. It returns all kinds if a rule with "*" for groups, versions or kinds was added, changed or
+// removed.
 func Changed(before, after []*Hook) interpreter.Kinds {
 	candidates, ok := listKinds(append(rulesWithout(before, after), rulesWithout(after, before)...))
 	if !ok {
 		return interpreter.AllKinds()
 	}
 	return interpreter.KindsOf(slices.DeleteFunc(candidates, func(kind schema.GroupVersionKind) bool {
-		return isAnsweredEqually(before, after, kind)
+		return haveEqualHooks(before, after, kind)
 	})...)
 }
 
-// rulesWithout returns the rules of hooks that no equal webhook of others has.
+// rulesWithout returns the rules of hooks that no equal webhook in others has.
 func rulesWithout(hooks, others []*Hook) []configv1alpha1.RuleWithOperations {
 	var found []configv1alpha1.RuleWithOperations
 	for _, hook := range hooks {
@@ -41,8 +40,8 @@ func rulesWithout(hooks, others []*Hook) []configv1alpha1.RuleWithOperations {
 	return found
 }
 
-// CallsLike reports whether both webhooks have the same ID, address, CA bundle and timeout. nil is
-// only like nil.
+// CallsLike reports whether both webhooks have the same ID, address, CA bundle and timeout, or are both
+// nil.
 func (h *Hook) CallsLike(other *Hook) bool {
 	if h == other {
 		return true
@@ -55,8 +54,8 @@ func (h *Hook) hasRule(rule configv1alpha1.RuleWithOperations) bool {
 	return slices.ContainsFunc(h.Rules, func(each configv1alpha1.RuleWithOperations) bool { return reflect.DeepEqual(each, rule) })
 }
 
-// listKinds returns the kinds that the rules select. ok is false if a rule has a "*", or if the
-// kinds are too many to list.
+// listKinds returns the kinds that the rules select. ok is false if a rule contains "*", or if there are
+// more than maxListedKinds.
 func listKinds(rules []configv1alpha1.RuleWithOperations) (kinds []schema.GroupVersionKind, ok bool) {
 	for _, rule := range rules {
 		if slices.Contains(rule.APIGroups, all) || slices.Contains(rule.APIVersions, all) || slices.Contains(rule.Kinds, all) {
@@ -76,7 +75,7 @@ func listKinds(rules []configv1alpha1.RuleWithOperations) (kinds []schema.GroupV
 	return kinds, true
 }
 
-func isAnsweredEqually(before, after []*Hook, kind schema.GroupVersionKind) bool {
+func haveEqualHooks(before, after []*Hook, kind schema.GroupVersionKind) bool {
 	return !slices.ContainsFunc(interpreter.ScriptOperations(), func(operation interpreter.ScriptOperation) bool {
 		return !HookFor(before, operation.Name, kind).CallsLike(HookFor(after, operation.Name, kind))
 	})

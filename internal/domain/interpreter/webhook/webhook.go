@@ -1,15 +1,15 @@
-// Package webhook interprets objects with the webhooks of users. It answers: which webhook
-// interprets a kind, what does a request contain, and what does a response mean? It is a source of
-// rules for package interpreter. The caller passes in the function that sends a request.
+// Package webhook interprets objects with interpreter webhooks. It is a source of rules for package
+// interpreter: it selects the webhook for an operation, builds the request and decodes the response.
+// The caller provides the function that sends requests.
 //
 // Invariants:
 //
-//   - One webhook answers an operation on a kind: of all webhooks with a matching rule, the one whose
-//     ID sorts first. If this webhook fails, no other webhook is called.
-//   - No response makes this package panic. A response that is not exactly what the operation
-//     requires is an error that names the webhook, the operation and the field.
-//   - A patch changes only the values that it names. All other values of the object stay as they are.
-//     A patch cannot change which object it is: apiVersion, kind, namespace and name.
+//   - Of all webhooks with a rule that matches the operation and the kind, only the one whose ID sorts
+//     first is called. If it fails, no other webhook is called.
+//   - No response causes a panic. An invalid response causes an error that names the webhook, the
+//     operation and the field.
+//   - A patch changes only the fields that it names, and cannot change the object's apiVersion, kind,
+//     namespace and name.
 package webhook
 
 import (
@@ -24,29 +24,29 @@ import (
 )
 
 const (
-	// DefaultTimeout limits a call of a webhook without timeoutSeconds.
+	// DefaultTimeout is the timeout of a webhook without timeoutSeconds.
 	DefaultTimeout = 10 * time.Second
-	// maxTimeout is the highest value of timeoutSeconds. Admission rejects higher values.
+	// maxTimeout is the maximum of timeoutSeconds. Admission rejects higher values.
 	maxTimeout = 30 * time.Second
 )
 
-// Hook is one webhook. It must not be changed after it is created.
+// Hook is an immutable interpreter webhook.
 type Hook struct {
-	// ID is <name of the configuration>/<name of the webhook>.
+	// ID is <configuration name>/<webhook name>.
 	ID string
 	// Client holds the address and the CA bundle.
 	Client admissionregistrationv1.WebhookClientConfig
-	// Timeout limits one call. It is more than 0.
+	// Timeout is the maximum duration of a call, and greater than 0.
 	Timeout time.Duration
-	// SendsTimeout reports whether a request tells the webhook the timeout. It is true if the
-	// configuration sets timeoutSeconds.
+	// SendsTimeout is true if requests contain the timeout, because the configuration sets
+	// timeoutSeconds.
 	SendsTimeout bool
-	// Rules select operations and kinds. The webhook answers if any of them matches.
+	// Rules select operations and kinds. The webhook is called if any of them matches.
 	Rules []configv1alpha1.RuleWithOperations
 }
 
-// Hooks returns the webhooks of the configurations, sorted by ID. It omits webhooks that do not
-// understand the version v1alpha1 of ResourceInterpreterContext.
+// Hooks returns the configurations' webhooks, sorted by ID. It omits webhooks that do not support
+// ResourceInterpreterContext v1alpha1.
 func Hooks(configurations []*configv1alpha1.ResourceInterpreterWebhookConfiguration) []*Hook {
 	var hooks []*Hook
 	for _, configuration := range configurations {
@@ -76,8 +76,8 @@ func newHook(configuration string, configured *configv1alpha1.ResourceInterprete
 	return hook
 }
 
-// answers reports whether a rule of the webhook selects the operation on the kind.
-func (h *Hook) answers(operation configv1alpha1.InterpreterOperation, kind schema.GroupVersionKind) bool {
+// matches reports whether one of the webhook's rules selects the operation on the kind.
+func (h *Hook) matches(operation configv1alpha1.InterpreterOperation, kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(h.Rules, func(rule configv1alpha1.RuleWithOperations) bool {
 		return includes(rule.Operations, operation) && includes(rule.APIGroups, kind.Group) &&
 			includes(rule.APIVersions, kind.Version) && includes(rule.Kinds, kind.Kind)
@@ -91,11 +91,11 @@ func includes[T ~string](list []T, value T) bool {
 	return slices.ContainsFunc(list, func(each T) bool { return each == value || each == all })
 }
 
-// HookFor returns the webhook that answers the operation on the kind, or nil if there is none. The
-// webhooks are sorted by ID.
+// HookFor returns the webhook to call for the operation on the kind, or nil if there is none. hooks must
+// be sorted by ID.
 func HookFor(hooks []*Hook, operation configv1alpha1.InterpreterOperation, kind schema.GroupVersionKind) *Hook {
 	for _, hook := range hooks {
-		if hook.answers(operation, kind) {
+		if hook.matches(operation, kind) {
 			return hook
 		}
 	}
