@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// maxPausedKeys is the number of paused keys at which all keys are paused.
+// maxPausedKeys is the number of paused keys from which all keys are paused.
 const maxPausedKeys = 3
 
-// Breaker permits all calls until one of them exceeds a limit. Then it refuses calls with the same key,
-// such as a namespace, during a pause of 1 second. So the objects of one user cannot pause the calls
-// for the objects of others. After the pause, it permits one trial. If the trial ends within its
-// limits, the breaker permits all calls again. If not, the next pause is twice as long, up to 1 minute.
+// Breaker is a circuit breaker for the calls of a script or webhook. It pauses calls that exceed their
+// limits, so that they do not occupy the workers that all kinds share.
 //
-// If the calls for 3 keys are paused, the script or webhook is at fault and not an object: then the
-// calls for all keys are paused in the same way. A key without a trial for 5 minutes after its pause
-// does not count: its objects are probably deleted.
+// After a call has exceeded a limit, the Breaker rejects calls with the same key for 1 second. The key
+// is a namespace, for example, so that one user's objects do not pause the calls for other users'
+// objects. After the pause, it permits a single trial call. If the trial stays within its limits, all
+// calls are permitted again. Otherwise, the next pause is twice as long, up to 1 minute.
+//
+// If the calls for 3 keys are paused, the script or webhook is at fault, not an object, and the calls
+// for all keys are paused in the same way. A key without a trial within 5 minutes after its pause does
+// not count, because its objects have probably been deleted.
 //
 // The zero value permits all calls. A Breaker is safe for concurrent use.
-//
-// A Breaker pauses the calls of one script or one webhook that does not end within its limits, so
-// that these calls do not occupy the workers that all kinds share.
 type Breaker struct {
 	mu  sync.Mutex
 	all circuit
-	// paused has the keys whose last trial exceeded a limit, except those that are forgotten. Their
-	// number grows only with trials, because calls for further keys are refused soon.
+	// paused holds the keys whose last call or trial exceeded a limit, except those that are forgotten.
+	// Few keys are added after maxPausedKeys, because calls for further keys are then rejected.
 	paused map[string]*circuit
 }
 
@@ -36,15 +36,15 @@ type CallOutcome int
 const (
 	// CallUnfinished means that the call ended too early: its caller canceled it, or it panicked.
 	CallUnfinished CallOutcome = iota
-	// CallWithinLimits means that the call ended within its limits. It can have failed for another reason.
+	// CallWithinLimits means that the call ended within its limits, even if it failed for another reason.
 	CallWithinLimits
-	// CallExceededLimits means that the call exceeded a limit. The error of the call says which one.
+	// CallExceededLimits means that the call exceeded a limit, which its error names.
 	CallExceededLimits
 )
 
-// PausedError means that a call was refused. Its text is that of the cause.
+// PausedError reports that a call was rejected during a pause. Its text is that of the cause.
 type PausedError struct {
-	// Cause is the error of the call that began the pause.
+	// Cause is the error of the call that started the first pause.
 	Cause error
 }
 
@@ -52,9 +52,9 @@ func (p *PausedError) Error() string { return p.Cause.Error() }
 
 func (p *PausedError) Unwrap() error { return p.Cause }
 
-// Do calls the function and returns its error, or refuses the call with a PausedError. The error of
-// the call that began a pause is returned until a trial ends within its limits, also for a trial that
-// exceeds a limit at another place. So the message of a condition does not change with each trial.
+// Do calls the function and returns its error, or returns a *PausedError without calling it. Until a
+// trial stays within its limits, all calls return the error that started the first pause, even if a
+// trial exceeds another limit, so that condition messages do not change with each trial.
 func (b *Breaker) Do(key string, now func() time.Time, call func() (CallOutcome, error)) (err error) {
 	began, err := b.begin(key, now())
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *Breaker) Do(key string, now func() time.Time, call func() (CallOutcome,
 	return err
 }
 
-// Paused returns the PausedError with which Do would refuse a call now, or nil.
+// Paused returns the *PausedError that Do would return now, or nil if it would permit the call.
 func (b *Breaker) Paused(key string, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,8 +88,8 @@ func (b *Breaker) begin(key string, now time.Time) (attempt, error) {
 	return attempt{key: key, isTrialOfAll: b.all.begin(), isTrial: b.paused[key].begin()}, nil
 }
 
-// refusal requires the lock. The cause of the key has precedence, so that its text does not change
-// if the calls for all keys are paused too.
+// refusal returns the *PausedError for a call with the key, or nil. The caller must hold the lock. The
+// key's cause takes precedence, so that the text does not change when all keys are paused too.
 func (b *Breaker) refusal(key string, now time.Time) error {
 	ofKey := b.paused[key]
 	switch {
@@ -102,8 +102,8 @@ func (b *Breaker) refusal(key string, now time.Time) error {
 	}
 }
 
-// end records the outcome of a call that ended now. If the call exceeded a limit, err becomes the
-// error of the call that began the pause.
+// end records the outcome of a call that ended now. If the call exceeded a limit, err is set to the
+// error that started the first pause.
 func (b *Breaker) end(ended attempt, outcome CallOutcome, now time.Time, err *error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +131,7 @@ func (b *Breaker) end(ended attempt, outcome CallOutcome, now time.Time, err *er
 	}
 }
 
-// pauseKey pauses the calls for a key, and returns the error of the call that began the pause.
+// pauseKey pauses the calls for the key, and returns the error that started the first pause.
 func (b *Breaker) pauseKey(ended attempt, now time.Time, exceeded error) (cause error) {
 	if b.paused == nil {
 		b.paused = map[string]*circuit{}
@@ -141,7 +141,7 @@ func (b *Breaker) pauseKey(ended attempt, now time.Time, exceeded error) (cause 
 		ofKey = &circuit{}
 		b.paused[ended.key] = ofKey
 	}
-	// A call that began before the pause says nothing new.
+	// A call that started before the pause does not extend it.
 	if ended.isTrial || !ofKey.isPaused() {
 		ofKey.startPause(now, exceeded)
 	}

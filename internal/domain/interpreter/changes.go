@@ -8,19 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxKinds is the maximum number of kinds that a Kinds lists. It limits the memory for changes of
-// rules that are not handled yet.
+// maxKinds is the maximum number of kinds in a Kinds, which bounds the memory for pending changes.
 const maxKinds = 1000
 
-// Kinds is a set of kinds. The set distinguishes versions, because rules apply to one group,
-// version and kind. A set of more than 1000 kinds becomes the set of all kinds. The zero value is
-// empty. A Kinds is immutable.
+// Kinds is an immutable set of kinds. Versions of a kind are distinguished, because rules apply to a
+// group, version and kind. A set of more than maxKinds kinds becomes the set of all kinds. The zero
+// value is empty.
 type Kinds struct {
 	all    bool
 	listed map[schema.GroupVersionKind]struct{}
 }
 
-// KindsOf returns the set of the listed kinds.
+// KindsOf returns the set of the given kinds.
 func KindsOf(kinds ...schema.GroupVersionKind) Kinds {
 	listed := make(map[schema.GroupVersionKind]struct{}, len(kinds))
 	for _, kind := range kinds {
@@ -32,8 +31,7 @@ func KindsOf(kinds ...schema.GroupVersionKind) Kinds {
 	return Kinds{listed: listed}
 }
 
-// AllKinds returns the set of all kinds. A source uses it for a rule that is not limited to listed
-// kinds.
+// AllKinds returns the set of all kinds.
 func AllKinds() Kinds { return Kinds{all: true} }
 
 // IsEmpty reports whether the set contains no kind.
@@ -48,7 +46,7 @@ func (k Kinds) Has(kind schema.GroupVersionKind) bool {
 	return k.all || isListed
 }
 
-// List returns the kinds of the set, sorted. It returns nil for the set of all kinds.
+// List returns the set's kinds, sorted. It returns nil for the set of all kinds.
 func (k Kinds) List() []schema.GroupVersionKind {
 	return slices.SortedFunc(maps.Keys(k.listed), func(a, b schema.GroupVersionKind) int {
 		return strings.Compare(a.String(), b.String())
@@ -66,18 +64,18 @@ func (k Kinds) Union(other Kinds) Kinds {
 	return Kinds{listed: listed}
 }
 
-// Observable is implemented by each Source whose rules can change. If a Source does not implement
-// Observable, its rules are constant.
+// Observable is implemented by each Source whose rules can change. The rules of other sources are
+// constant.
 type Observable interface {
-	// OnChange registers a function that is called with the kinds whose rules changed. When notify
-	// is called, Rules already returns the new rules. Several goroutines may call notify at the
-	// same time. notify must return at once and must not call the source. After stop returns,
-	// notify is not called for further changes.
+	// OnChange registers a function to call with the kinds whose rules have changed. When notify is
+	// called, Rules already returns the new rules. notify must be safe for concurrent use, must not
+	// block and must not call the source. After stop has returned, notify is not called for further
+	// changes.
 	OnChange(notify func(Kinds)) (stop func())
 }
 
-// OnChange implements Observable with the changes of all sources. It calls notify even if a source
-// of higher precedence has a rule for the same operation.
+// OnChange implements Observable. It reports the changes of all sources, even of rules that a source of
+// higher precedence overrides.
 func (i *Interpreter) OnChange(notify func(Kinds)) (stop func()) {
 	var stops []func()
 	for _, source := range i.sources {

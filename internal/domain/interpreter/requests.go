@@ -17,19 +17,18 @@ import (
 )
 
 const (
-	// maxQuantityBytes limits the text of a quantity.
+	// maxQuantityBytes is the maximum length of a quantity's text.
 	maxQuantityBytes = 64
-	// maxExponent limits the exponent in the text of a quantity.
+	// maxExponent is the maximum absolute value of a quantity's exponent.
 	maxExponent = 64
-	// maxScale is the maximum number of digits behind the decimal point, and of zeros before it, that
-	// a quantity has outside of its significant digits.
+	// maxScale is the maximum absolute value of a quantity's decimal scale.
 	maxScale = 18
 )
 
-// CheckQuantity returns an error if package resource needs too long to parse a quantity. It must be
-// called before a quantity is parsed that a user wrote and no API server validated: the time grows
-// with the exponent, and a quantity such as 1e-2147483648 would occupy a process forever. The text
-// may be in the quotes of JSON. Other errors of the text remain for the parser.
+// CheckQuantity returns an error if parsing the quantity would take too long. It must be called before
+// package resource parses a user's quantity that no API server has validated, because the time grows
+// with the exponent: a quantity such as 1e-2147483648 would occupy the process forever. The text may
+// have JSON quotes. All other errors are left to the parser.
 func CheckQuantity(text string) error {
 	text = strings.TrimSpace(strings.Trim(text, `"`))
 	if len(text) > maxQuantityBytes {
@@ -45,9 +44,8 @@ func CheckQuantity(text string) error {
 	return nil
 }
 
-// RequirementTexts decodes the requirements of a replica only to check their quantities with
-// CheckQuantity. It must be decoded before the requirements of a source that is not trusted. Its
-// errors have the quantity.
+// RequirementTexts validates the quantities in a replica's requirements while they are decoded. It must
+// be decoded before the requirements from a source that is not trusted. The error contains the quantity.
 type RequirementTexts struct {
 	ResourceRequest map[string]quantityText `json:"resourceRequest"`
 }
@@ -59,8 +57,8 @@ type ComponentTexts []struct {
 
 type quantityText struct{}
 
-// UnmarshalJSON implements json.Unmarshaler. Unlike the error of package resource, its error has the
-// text of the quantity.
+// UnmarshalJSON implements json.Unmarshaler. Unlike the error of package resource, its error contains
+// the quantity.
 func (*quantityText) UnmarshalJSON(text []byte) error {
 	if err := CheckQuantity(string(text)); err != nil {
 		return err
@@ -71,9 +69,9 @@ func (*quantityText) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ValidateRequests returns an error if a quantity is negative, or too large for an int64. Arithmetic
-// with quantities requires this check if a user wrote them and no API server validated them:
-// package resource parses a quantity such as 1e2147483647, but comparing it panics.
+// ValidateRequests returns an error if a quantity is negative or exceeds an int64. It must be called
+// before comparing users' quantities that no API server has validated, because package resource parses
+// a quantity such as 1e2147483647, but panics when it is compared.
 func ValidateRequests(requests corev1.ResourceList) error {
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		if !isValidQuantity(requests[name]) {
@@ -97,8 +95,7 @@ type (
 	componentsRule = func(context.Context, *unstructured.Unstructured) ([]workv1alpha2.Component, error)
 )
 
-// withValidRequests returns a rule that validates the result of the given rule with
-// ValidateRequests.
+// withValidRequests returns a rule that validates the given rule's result with ValidateRequests.
 func withValidRequests(rule replicasRule) replicasRule {
 	return func(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 		replicas, requirements, err := rule(ctx, template)
@@ -106,14 +103,13 @@ func withValidRequests(rule replicasRule) replicasRule {
 			return replicas, requirements, err
 		}
 		if err := ValidateRequests(requirements.ResourceRequest); err != nil {
-			return 0, nil, fmt.Errorf("checking the requirements of a replica: %w", err)
+			return 0, nil, fmt.Errorf("validating the requirements of a replica: %w", err)
 		}
 		return replicas, requirements, nil
 	}
 }
 
-// withValidComponents returns a rule that validates the result of the given rule with
-// ValidateRequests.
+// withValidComponents returns a rule that validates the given rule's result with ValidateRequests.
 func withValidComponents(rule componentsRule) componentsRule {
 	return func(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error) {
 		components, err := rule(ctx, template)
@@ -123,7 +119,7 @@ func withValidComponents(rule componentsRule) componentsRule {
 		for i := range components {
 			if requirements := components[i].ReplicaRequirements; requirements != nil {
 				if err := ValidateRequests(requirements.ResourceRequest); err != nil {
-					return nil, fmt.Errorf("checking the requirements of component %q: %w", components[i].Name, err)
+					return nil, fmt.Errorf("validating the requirements of component %q: %w", components[i].Name, err)
 				}
 			}
 		}

@@ -1,14 +1,13 @@
-// Package nodecapacity computes how many more replicas, or sets of components, fit onto the nodes
-// and into the quotas of one cluster, and how many replicas of a workload cannot be scheduled.
+// Package nodecapacity computes how many additional replicas, or sets of components, fit onto a
+// cluster's nodes and into its quotas, and how many of a workload's replicas are unschedulable.
 //
-// Unlike package capacity, which knows only the sums over all nodes, this package considers each
-// node with its labels and taints, as kube-scheduler does.
+// Unlike package capacity, which uses only the sums over all nodes, this package considers each node
+// with its labels and taints, as kube-scheduler does.
 //
 // Invariants:
-//   - Nodes holds exact sums, in whatever order nodes and Pods are added and removed. A change of
-//     a Pod costs the same, whatever the size of the cluster.
-//   - All other functions are pure, except that a Room decreases with each workload that is placed
-//     in it.
+//   - Nodes holds exact sums, regardless of the order in which nodes and Pods are added and removed. The
+//     cost of a Pod's change does not depend on the size of the cluster.
+//   - All other functions are pure, except that placing a workload in a Room reduces the Room.
 //   - A requirement that cannot be evaluated, such as an invalid node affinity, matches no node.
 package nodecapacity
 
@@ -23,18 +22,19 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// Unlimited is the number of replicas or sets if nothing limits them.
+// Unlimited is the number of replicas or sets that fit if nothing limits them.
 const Unlimited int32 = math.MaxInt32
 
-// Room is the free part of all nodes of a cluster at one moment. It must not be used concurrently.
+// Room holds the free resources of a cluster's nodes at a point in time. It is not safe for concurrent
+// use.
 type Room struct {
 	nodes   []*Node
 	columns capacity.ResourceColumns
 	free    []capacity.ResourceVector
 }
 
-// RequestedResources returns the names of the resources that limit how many of the demand and the
-// assumed workloads fit onto a node. A Room needs the amounts of no other resources.
+// RequestedResources returns the names of the node resources that the demand and the assumed workloads
+// request. A Room needs no other resources.
 func RequestedResources(demand *capacity.Demand, assumed []capacity.AssumedWorkload) capacity.ResourceColumns {
 	names := map[corev1.ResourceName]struct{}{corev1.ResourcePods: {}}
 	add := func(list corev1.ResourceList) {
@@ -59,7 +59,7 @@ func RequestedResources(demand *capacity.Demand, assumed []capacity.AssumedWorkl
 	return slices.Sorted(maps.Keys(names))
 }
 
-// componentRequirements returns the requirements of a component, which may have none.
+// componentRequirements returns the component's requirements, which are empty if it has none.
 func componentRequirements(component *workv1alpha2.Component) *workv1alpha2.ComponentReplicaRequirements {
 	if component.ReplicaRequirements == nil {
 		return &workv1alpha2.ComponentReplicaRequirements{}
@@ -67,8 +67,8 @@ func componentRequirements(component *workv1alpha2.Component) *workv1alpha2.Comp
 	return component.ReplicaRequirements
 }
 
-// Matching returns the positions of the nodes on which a Pod with this claim may run. The claim may
-// be nil: then a Pod may run on every node without a taint.
+// Matching returns the positions of the nodes on which a Pod with the claim may run. With a nil claim, a
+// Pod may run on every node without taints.
 func (r *Room) Matching(claim *workv1alpha2.NodeClaim) []int {
 	matcher, positions := newMatcher(claim), make([]int, 0, len(r.nodes))
 	for i, node := range r.nodes {
@@ -79,7 +79,7 @@ func (r *Room) Matching(claim *workv1alpha2.NodeClaim) []int {
 	return positions
 }
 
-// Replicas returns how many replicas with this request fit onto the nodes with these positions.
+// Replicas returns how many replicas with the given request fit onto the nodes at the given positions.
 func (r *Room) Replicas(positions []int, request corev1.ResourceList) int32 {
 	vector, total := r.vector(request), int64(0)
 	for _, position := range positions {
@@ -88,23 +88,23 @@ func (r *Room) Replicas(positions []int, request corev1.ResourceList) int32 {
 	return capacity.ClampToInt32(total)
 }
 
-// Sets returns how many whole sets of components fit onto the nodes, and places them. It returns
+// Sets returns how many complete sets of components fit onto the nodes, and places them. It returns
 // Unlimited if the components have no replicas and the cluster has nodes.
 func (r *Room) Sets(components []workv1alpha2.Component) int32 {
 	if len(r.nodes) == 0 {
 		return 0
 	}
-	return capacity.ClampToInt32(capacity.PlaceSets(r.free, r.parts(components), int64(Unlimited)))
+	return capacity.ClampToInt32(capacity.PlaceSets(r.free, r.setParts(components), int64(Unlimited)))
 }
 
-// Place places one set of the components of an assumed workload. If some replicas do not fit, the
-// others stay placed.
+// Place places a set of the assumed workload's components. If some replicas do not fit, only the others
+// are placed.
 func (r *Room) Place(workload *capacity.AssumedWorkload) {
-	capacity.PlaceSets(r.free, r.parts(workload.Components), 1)
+	capacity.PlaceSets(r.free, r.setParts(workload.Components), 1)
 }
 
-// parts returns the components in the form in which they are placed.
-func (r *Room) parts(components []workv1alpha2.Component) []capacity.SetPart {
+// setParts converts the components to the arguments of capacity.PlaceSets.
+func (r *Room) setParts(components []workv1alpha2.Component) []capacity.SetPart {
 	parts := make([]capacity.SetPart, len(components))
 	for i := range components {
 		requirements := componentRequirements(&components[i])
@@ -117,7 +117,7 @@ func (r *Room) parts(components []workv1alpha2.Component) []capacity.SetPart {
 	return parts
 }
 
-// vector returns what one replica with this request consumes.
+// vector returns the resources that a replica with the given request consumes.
 func (r *Room) vector(request corev1.ResourceList) capacity.ResourceVector {
 	return r.columns.Vector(capacity.PodRequest(capacity.ResourceAmounts(request)))
 }

@@ -10,7 +10,7 @@ import (
 // PodID identifies a Pod by a hash of its UID, which needs less memory than the UID.
 type PodID [16]byte
 
-// PodIDOf returns the ID of the Pod with this UID.
+// PodIDOf returns the ID of the Pod with the given UID.
 func PodIDOf(uid types.UID) (id PodID) {
 	hash := fnv.New128a()
 	_, _ = hash.Write([]byte(uid))
@@ -18,12 +18,12 @@ func PodIDOf(uid types.UID) (id PodID) {
 	return id
 }
 
-// NodePods is a node, or the name of a node that only Pods refer to so far.
+// NodePods is a node, which may not exist yet if only Pods refer to it.
 type NodePods[State any] struct {
 	Name string
-	// Exists reports whether the node itself was added, and not removed since.
+	// Exists is true if the node itself was added and has not been removed.
 	Exists bool
-	// State belongs to the owner of the PodTable. It is kept while the node exists or has Pods.
+	// State belongs to the PodTable's owner. It is kept while the node exists or has Pods.
 	State State
 
 	pods int64
@@ -32,19 +32,19 @@ type NodePods[State any] struct {
 // Pods returns the number of Pods on the node.
 func (n *NodePods[State]) Pods() int64 { return n.pods }
 
-// PodTable holds nodes and Pods. It must not be used concurrently.
+// PodTable tracks which Pods are on which node. It is not safe for concurrent use.
 //
-// A PodTable accepts events of nodes and Pods in any order. It stores only a few values for each Pod:
-// its node and its request. The owner of a PodTable decides what a node and a request are, and keeps
-// sums. The PodTable calls the owner exactly once when a Pod comes to a node, and exactly once when
-// the Pod leaves the node, with the same request.
+// Nodes and Pods can be added and removed in any order. For each Pod, a PodTable stores only its node
+// and its request. The owner of the table determines the type of the request and computes sums: it is
+// called exactly once when a Pod is added to a node, and exactly once, with the same request, when the
+// Pod is removed from it.
 type PodTable[State any, Request comparable] struct {
 	nodes          map[string]*NodePods[State]
 	pods           map[PodID]pod[State, Request]
 	added, removed PodFunc[State, Request]
 }
 
-// pod is a Pod. node is nil until the Pod is scheduled.
+// pod holds a Pod's request and node, which is nil until the Pod is scheduled.
 type pod[State any, Request comparable] struct {
 	node    *NodePods[State]
 	request Request
@@ -57,24 +57,26 @@ func (p pod[State, Request]) nodeName() string {
 	return p.node.Name
 }
 
-// PodFunc is called for a Pod that comes to a node or leaves a node. node is nil for a Pod that is
-// not scheduled.
+// PodFunc is called when a Pod is added to or removed from a node, which is nil if the Pod is not
+// scheduled.
 type PodFunc[State any, Request comparable] func(node *NodePods[State], request Request)
 
-// NewPodTable returns an empty table that calls the functions of its owner.
+// NewPodTable returns an empty table that calls the given functions.
 func NewPodTable[State any, Request comparable](added, removed PodFunc[State, Request]) *PodTable[State, Request] {
-	return &PodTable[State, Request]{nodes: map[string]*NodePods[State]{}, pods: map[PodID]pod[State, Request]{}, added: added, removed: removed}
+	return &PodTable[State, Request]{
+		nodes: map[string]*NodePods[State]{}, pods: map[PodID]pod[State, Request]{}, added: added, removed: removed,
+	}
 }
 
-// AddNode returns the node with this name and marks it as existing. isNew reports whether the node
-// did not exist before.
+// AddNode marks the named node as existing and returns it. isNew reports whether it did not exist
+// before.
 func (t *PodTable[State, Request]) AddNode(name string) (node *NodePods[State], isNew bool) {
 	node = t.entry(name)
 	isNew, node.Exists = !node.Exists, true
 	return node, isNew
 }
 
-// FindNode returns the existing node with this name, or nil.
+// FindNode returns the named node, or nil if it does not exist.
 func (t *PodTable[State, Request]) FindNode(name string) *NodePods[State] {
 	if node := t.nodes[name]; node != nil && node.Exists {
 		return node
@@ -82,14 +84,13 @@ func (t *PodTable[State, Request]) FindNode(name string) *NodePods[State] {
 	return nil
 }
 
-// RemoveNode marks a node as not existing. Pods on the node stay in the table until they are
-// removed.
+// RemoveNode marks the node as not existing. Its Pods stay in the table until they are removed.
 func (t *PodTable[State, Request]) RemoveNode(node *NodePods[State]) {
 	node.Exists = false
 	t.dropUnused(node)
 }
 
-// Nodes returns the existing nodes in any order. The caller may remove nodes meanwhile.
+// Nodes returns the existing nodes in any order. Nodes may be removed during the iteration.
 func (t *PodTable[State, Request]) Nodes() iter.Seq[*NodePods[State]] {
 	return func(yield func(*NodePods[State]) bool) {
 		for _, node := range t.nodes {
@@ -100,18 +101,18 @@ func (t *PodTable[State, Request]) Nodes() iter.Seq[*NodePods[State]] {
 	}
 }
 
-// Counts returns the number of Pods, and the number of nodes that exist or have Pods.
+// Counts returns the number of nodes that exist or have Pods, and the number of Pods.
 func (t *PodTable[State, Request]) Counts() (nodes, pods int) { return len(t.nodes), len(t.pods) }
 
-// SetPod adds or updates a Pod, and reports whether anything changed. node is empty until the Pod is
+// SetPod adds or updates the Pod, and reports whether anything changed. node is empty if the Pod is not
 // scheduled.
 func (t *PodTable[State, Request]) SetPod(id PodID, node string, request Request) bool {
 	before, ok := t.pods[id]
 	if ok && before.request == request && before.nodeName() == node {
 		return false
 	}
-	// The Pod is added to its new node before it is removed from its old node, because both may be
-	// the same node, and because a shared request must not lose its last reference in between.
+	// The Pod is added to its new node before it is removed from its old one, because both may be the
+	// same node, and because a shared request must not lose its last reference in between.
 	var on *NodePods[State]
 	if node != "" {
 		on = t.entry(node)
@@ -125,7 +126,7 @@ func (t *PodTable[State, Request]) SetPod(id PodID, node string, request Request
 	return true
 }
 
-// RemovePod removes a Pod that is deleted or has finished, and reports whether the table had it.
+// RemovePod removes the Pod, and reports whether the table contained it.
 func (t *PodTable[State, Request]) RemovePod(id PodID) bool {
 	before, ok := t.pods[id]
 	if ok {
@@ -135,8 +136,8 @@ func (t *PodTable[State, Request]) RemovePod(id PodID) bool {
 	return ok
 }
 
-// PrunePods removes all Pods except those for which keep returns true, and reports whether it
-// removed any.
+// PrunePods removes all Pods except those for which keep returns true, and reports whether it removed
+// any.
 func (t *PodTable[State, Request]) PrunePods(keep func(id PodID) bool) bool {
 	changed := false
 	for id := range t.pods {
@@ -164,7 +165,7 @@ func (t *PodTable[State, Request]) entry(name string) *NodePods[State] {
 	return node
 }
 
-// dropUnused removes the entry of a node that neither exists nor has Pods.
+// dropUnused removes the node's entry if the node neither exists nor has Pods.
 func (t *PodTable[State, Request]) dropUnused(node *NodePods[State]) {
 	if !node.Exists && node.pods == 0 {
 		delete(t.nodes, node.Name)

@@ -11,23 +11,22 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// maxResources is the largest number of different resources that Nodes counts. No node has capacity
-// of further resources. The constant limits the memory of a node.
+// maxResources is the maximum number of different resources that Nodes counts, which bounds its memory.
+// Further resources count as unavailable.
 const maxResources = 1024
 
-// Nodes holds the nodes of a cluster and the sum of the requests of the Pods on each node. It stores
-// a Pod as the node of the Pod and a reference to its request. It must not be used concurrently.
+// Nodes holds a cluster's nodes and the sum of the Pods' requests on each node. For a Pod, it stores only
+// the node and a reference to the request. It is not safe for concurrent use.
 type Nodes struct {
-	// positions are the positions of resources in the amounts of nodes. They never change.
+	// positions holds each resource's index in nodeAmounts. An index never changes.
 	positions map[corev1.ResourceName]int
 	table     *PodTable[nodeAmounts, *pooledRequest]
-	// sorted are the existing nodes, sorted by name.
+	// sorted holds the existing nodes, sorted by name.
 	sorted   []*nodeEntry
 	requests requestPool
 }
 
-// nodeAmounts are the amounts of the resources of one node. The slices have the positions of Nodes,
-// and may be shorter.
+// nodeAmounts holds a node's resource amounts, at the positions of Nodes. The slices may be shorter.
 type nodeAmounts struct {
 	// node is nil if the node does not exist.
 	node        *Node
@@ -44,7 +43,7 @@ func NewNodes() *Nodes {
 	return n
 }
 
-// position returns the position of a resource. ok is false if the resource is not counted.
+// position returns the resource's position. ok is false if the resource is not counted.
 func (n *Nodes) position(name corev1.ResourceName) (at int, ok bool) {
 	if at, ok = n.positions[name]; !ok && len(n.positions) < maxResources {
 		at, ok = len(n.positions), true
@@ -53,13 +52,13 @@ func (n *Nodes) position(name corev1.ResourceName) (at int, ok bool) {
 	return at, ok
 }
 
-// Counts returns the number of nodes, and the number of Pods on nodes.
+// Counts returns the numbers of nodes and of Pods on nodes.
 func (n *Nodes) Counts() (nodes, pods int) {
 	_, pods = n.table.Counts()
 	return len(n.sorted), pods
 }
 
-// SetNode adds or updates a node.
+// SetNode adds or updates the node.
 func (n *Nodes) SetNode(node *Node) {
 	entry, isNew := n.table.AddNode(node.Name())
 	if isNew {
@@ -75,7 +74,7 @@ func (n *Nodes) SetNode(node *Node) {
 	}
 }
 
-// grow returns the slice with at least this length. New elements are 0.
+// grow returns the slice with at least the given length. New elements are zero.
 func grow[Element any](slice []Element, length int) []Element {
 	if missing := length - len(slice); missing > 0 {
 		slice = append(slice, make([]Element, missing)...)
@@ -83,7 +82,7 @@ func grow[Element any](slice []Element, length int) []Element {
 	return slice
 }
 
-// RemoveNode removes a node. Pods on the node stay until they are removed.
+// RemoveNode removes the node. Pods on the node stay until they are removed.
 func (n *Nodes) RemoveNode(name string) {
 	if at, ok := slices.BinarySearchFunc(n.sorted, name, compareName); ok {
 		entry := n.sorted[at]
@@ -95,7 +94,7 @@ func (n *Nodes) RemoveNode(name string) {
 
 func compareName(entry *nodeEntry, name string) int { return cmp.Compare(entry.Name, name) }
 
-// SetPod adds or updates a Pod on a node. request is the result of RequestOf.
+// SetPod adds or updates a Pod on the node. request is the result of RequestOf.
 func (n *Nodes) SetPod(id PodID, node string, request Request) {
 	n.table.SetPod(id, node, n.requests.intern(request))
 }
@@ -103,7 +102,7 @@ func (n *Nodes) SetPod(id PodID, node string, request Request) {
 // RemovePod removes a Pod that is deleted, has finished, or is on no node.
 func (n *Nodes) RemovePod(id PodID) { n.table.RemovePod(id) }
 
-// addRequest adds the request of a Pod to the sums of its node.
+// addRequest adds a Pod's request to the sums of its node.
 func (n *Nodes) addRequest(node *nodeEntry, request *pooledRequest) {
 	n.requests.acquire(request)
 	for name, value := range request.amounts {
@@ -136,8 +135,8 @@ func (n *Nodes) PruneNodes(keep func(name string) bool) {
 // PrunePods removes all Pods except those for which keep returns true.
 func (n *Nodes) PrunePods(keep func(id PodID) bool) { n.table.PrunePods(keep) }
 
-// Room returns the free amounts of these resources on all nodes, in the order of their names. It
-// does not change when the nodes change.
+// Room returns the free amounts of the given resources on all nodes, sorted by node name. Later changes
+// of the nodes do not affect it.
 func (n *Nodes) Room(columns capacity.ResourceColumns) *Room {
 	room := &Room{columns: columns, nodes: make([]*Node, len(n.sorted)), free: make([]capacity.ResourceVector, len(n.sorted))}
 	amounts, positions := make(capacity.ResourceVector, len(n.sorted)*len(columns)), n.positionsOf(columns)
@@ -154,8 +153,7 @@ func (n *Nodes) Room(columns capacity.ResourceColumns) *Room {
 	return room
 }
 
-// positionsOf returns the positions of the resources. The position of a resource that is not
-// counted is -1.
+// positionsOf returns the positions of the resources, or -1 for a resource that is not counted.
 func (n *Nodes) positionsOf(columns capacity.ResourceColumns) []int {
 	positions := make([]int, len(columns))
 	for column, name := range columns {
@@ -168,7 +166,7 @@ func (n *Nodes) positionsOf(columns capacity.ResourceColumns) []int {
 	return positions
 }
 
-// free returns the unused amount of the resource with this position, at least 0.
+// free returns the unused amount, at least 0, of the resource at the given position.
 func (n *nodeAmounts) free(at int) int64 {
 	switch {
 	case at < 0 || at >= len(n.allocatable):
@@ -180,8 +178,8 @@ func (n *nodeAmounts) free(at int) int64 {
 	}
 }
 
-// total is a sum of non-negative numbers. It has 128 bits, so that subtraction is always the exact
-// inverse of addition.
+// total is a 128-bit sum of non-negative numbers, for which subtraction is always the exact inverse of
+// addition.
 type total struct{ high, low uint64 }
 
 func (t total) plus(value int64) total {
@@ -194,7 +192,7 @@ func (t total) minus(value int64) total {
 	return total{high: t.high - borrow, low: low}
 }
 
-// remaining returns what remains of a non-negative number, at least 0.
+// remaining returns the given non-negative number minus the total, or 0 if the total is greater.
 func (t total) remaining(of int64) int64 {
 	if t.high > 0 || t.low > math.MaxInt64 {
 		return 0

@@ -1,8 +1,8 @@
-// Package toleration decides whether a workload may be scheduled to a tainted cluster, and how
-// long it may stay there.
+// Package toleration decides whether tolerations match a cluster's taints, and how long a workload may
+// stay in a tainted cluster.
 //
-// Invariants: every function is pure; a toleration of a taint without a time never ends; a longer
-// toleration never leads to an earlier deadline.
+// Every function is pure. A toleration of a taint without a time never expires, and a longer toleration
+// never leads to an earlier deadline.
 package toleration
 
 import (
@@ -12,9 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tolerates reports whether a toleration tolerates a taint, in the same way as for Pods: an empty
-// key or effect matches any key or effect, and an empty operator means Equal. The operators Lt and
-// Gt never match.
+// Tolerates reports whether the toleration tolerates the taint, as for Pods: an empty key or effect
+// matches any key or effect, and an empty operator means Equal. The operators Lt and Gt never match.
 func Tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	if toleration.Effect != "" && toleration.Effect != taint.Effect {
 		return false
@@ -42,10 +41,10 @@ func FirstMatch(tolerations []corev1.Toleration, taint *corev1.Taint) *corev1.To
 	return nil
 }
 
-// Deadline is the time until which a workload may stay in a tainted cluster. The zero value means
-// that there is no time limit.
+// Deadline is the time until which a workload may stay in a tainted cluster. The zero value means that
+// there is no deadline.
 type Deadline struct {
-	// Taint is the taint that leads to the eviction, or nil if there is none.
+	// Taint is the taint that causes the eviction, or nil if the workload is not evicted.
 	Taint *corev1.Taint
 	// Until is the time of the eviction. With a Taint, the zero time means immediate eviction.
 	Until time.Time
@@ -54,12 +53,10 @@ type Deadline struct {
 // IsOver reports whether the deadline has passed.
 func (d Deadline) IsOver(now time.Time) bool { return d.Taint != nil && !now.Before(d.Until) }
 
-// EvictionDeadline returns how long a workload with these tolerations may stay in a cluster with
-// these taints. Only taints with the effect NoExecute evict the workload. If such a taint is not
-// tolerated, the workload is evicted immediately. If the taint is tolerated for a limited time, the
-// workload is evicted when that time has passed since the taint was added. For each taint, only the
-// first matching toleration is used. If this toleration also tolerates other taints, it is used for
-// these taints too.
+// EvictionDeadline returns how long a workload with the given tolerations may stay in a cluster with the
+// given taints. Only NoExecute taints evict the workload: immediately if a taint is not tolerated, and
+// otherwise when the toleration's time has passed since the taint was added. For each taint, the first
+// matching toleration is used, and applies to all taints that it tolerates.
 func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) Deadline {
 	var matching []*corev1.Toleration
 	for i := range taints {
@@ -90,8 +87,8 @@ func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) De
 // maxSeconds is the largest number of whole seconds that a time.Duration can hold.
 const maxSeconds = int64(math.MaxInt64 / time.Second)
 
-// tolerationEnd returns when a toleration of a taint ends. ends is false if the toleration never
-// ends.
+// tolerationEnd returns when the taint is no longer tolerated. ends is false if the toleration never
+// expires.
 func tolerationEnd(toleration *corev1.Toleration, taint *corev1.Taint) (until time.Time, ends bool) {
 	if toleration.TolerationSeconds == nil || taint.TimeAdded == nil {
 		return time.Time{}, false
