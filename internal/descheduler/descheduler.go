@@ -62,7 +62,9 @@ type Estimator interface {
 	//
 	// UnschedulableReplicas must return after a timeout even if an estimator does not respond, and
 	// later calls must not wait for this estimator again, because the descheduler has only one worker.
-	UnschedulableReplicas(ctx context.Context, workload workv1alpha2.ObjectReference, threshold time.Duration, clusters []string) []capacity.Estimate
+	UnschedulableReplicas(
+		ctx context.Context, workload workv1alpha2.ObjectReference, threshold time.Duration, clusters []string,
+	) []capacity.Estimate
 }
 
 type descheduler struct {

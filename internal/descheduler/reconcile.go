@@ -40,7 +40,9 @@ func (d *descheduler) Reconcile(ctx context.Context, r reconcile.Request) (recon
 
 // unschedulableReplicas asks the candidates' estimators, and returns the number of unschedulable
 // replicas by cluster. Clusters without unschedulable replicas are left out.
-func (d *descheduler) unschedulableReplicas(ctx context.Context, workload workv1alpha2.ObjectReference, candidates []candidate) map[string]int32 {
+func (d *descheduler) unschedulableReplicas(
+	ctx context.Context, workload workv1alpha2.ObjectReference, candidates []candidate,
+) map[string]int32 {
 	if len(candidates) == 0 {
 		return nil
 	}
@@ -64,7 +66,9 @@ func (d *descheduler) unschedulableReplicas(ctx context.Context, workload workv1
 }
 
 // removeReplicas writes the binding without the removed replicas, and records the outcome in events.
-func (d *descheduler) removeReplicas(ctx context.Context, r reconcile.Request, stored *workv1alpha2.ResourceBinding, removals []removal) error {
+func (d *descheduler) removeReplicas(
+	ctx context.Context, r reconcile.Request, stored *workv1alpha2.ResourceBinding, removals []removal,
+) error {
 	if len(removals) == 0 {
 		return nil
 	}

@@ -114,6 +114,7 @@ func logLimits(ctx context.Context, clusters []*clusterv1alpha1.Cluster, limits 
 		}
 	}
 	if failed > 0 {
-		logger.V(1).Info("Ignoring estimators that returned an error", "members", failed, "member", clusters[example].Name, "limit", limits[example].String())
+		logger.V(1).Info("Ignoring estimators that returned an error",
+			"members", failed, "member", clusters[example].Name, "limit", limits[example].String())
 	}
 }

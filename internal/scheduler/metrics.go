@@ -78,7 +78,8 @@ func (m *metrics) initHistograms() {
 func (m *metrics) register() error {
 	return errors.Join(
 		loop.RegisterMetric(m.registry, &m.attempts), loop.RegisterMetric(m.registry, &m.incoming), loop.RegisterMetric(m.registry, &m.duration),
-		loop.RegisterMetric(m.registry, &m.steps), loop.RegisterMetric(m.registry, &m.extensionPoints), loop.RegisterMetric(m.registry, &m.plugins))
+		loop.RegisterMetric(m.registry, &m.steps), loop.RegisterMetric(m.registry, &m.extensionPoints),
+		loop.RegisterMetric(m.registry, &m.plugins))
 }
 
 // resultSuccess is the result label of all plugins. Plugins only read memory, so they cannot

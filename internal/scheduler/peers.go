@@ -27,7 +27,8 @@ func (s *scheduler) listPeers(ctx context.Context, p pass) (placement.Peers, err
 		return placement.Peers{}, nil
 	}
 	return placement.PeersOf(p.stored, func(key string) ([]binding.Object, error) {
-		members, err := loop.ListBindings(ctx, s.karmada, true, client.InNamespace(p.stored.GetNamespace()), bindingsByWorkloadGroup.Matching(key))
+		members, err := loop.ListBindings(ctx, s.karmada, true,
+			client.InNamespace(p.stored.GetNamespace()), bindingsByWorkloadGroup.Matching(key))
 		if err != nil {
 			return nil, fmt.Errorf("listing the members of group %q: %w", key, err)
 		}

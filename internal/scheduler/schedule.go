@@ -62,7 +62,8 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 	}
 	s.recordSuccessEvent(p, desired, out)
 	if changed {
-		klog.FromContext(ctx).Info("Scheduled", "why", p.decision.Reason, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", out.reason)
+		klog.FromContext(ctx).Info("Scheduled",
+			"why", p.decision.Reason, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", out.reason)
 	}
 	return desired, out, changed
 }

@@ -91,7 +91,9 @@ func (s *source) bindingHandlers() toolscache.ResourceEventHandler {
 }
 
 func (s *source) clusterHandlers() toolscache.ResourceEventHandler {
-	return loop.Handlers[*clusterv1alpha1.Cluster]{Added: s.handleClusterAdded, Updated: s.handleClusterUpdated, Deleted: s.handleClusterDeleted}
+	return loop.Handlers[*clusterv1alpha1.Cluster]{
+		Added: s.handleClusterAdded, Updated: s.handleClusterUpdated, Deleted: s.handleClusterDeleted,
+	}
 }
 
 func (s *source) handleBindingAdded(added binding.Object, initial bool) {

@@ -23,7 +23,9 @@ const maxStatusAttempts = 4
 // the scheduler changes nothing else.
 func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Object) (changed bool, err error) {
 	changes := patch.Changes{Annotations: map[string]any{}, Spec: map[string]any{}}
-	for _, name := range []string{policyv1alpha1.AppliedPlacementAnnotation, workv1alpha2.DepartedClustersAnnotation, workv1alpha2.ClustersWithoutAPIAnnotation} {
+	for _, name := range []string{
+		policyv1alpha1.AppliedPlacementAnnotation, workv1alpha2.DepartedClustersAnnotation, workv1alpha2.ClustersWithoutAPIAnnotation,
+	} {
 		text, isSet := after.GetAnnotations()[name]
 		if text == before.GetAnnotations()[name] {
 			continue

@@ -1,4 +1,4 @@
-// Command real answers: does an installation work with real containers? It starts a Kubernetes cluster
+// Command real tests an installation with real containers. It starts a Kubernetes cluster
 // whose only node is this machine, installs a control plane with karmadactl, uses it, and removes it.
 //
 // test/real/run builds all programs, and runs this command in new namespaces. The end of the namespaces

@@ -19,7 +19,9 @@ func Selects(placement *policyv1alpha1.Placement, cluster *clusterv1alpha1.Clust
 // cluster. The affinity in use is the affinity of the placement, or the affinity group in the
 // status with its overflow groups. If the placement does not have the group in the status, no
 // cluster is selected. The spec must have a placement.
-func SelectsWithActiveGroup(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, cluster *clusterv1alpha1.Cluster) bool {
+func SelectsWithActiveGroup(
+	spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, cluster *clusterv1alpha1.Cluster,
+) bool {
 	if spec.Placement.ClusterAffinity != nil || len(spec.Placement.ClusterAffinities) == 0 {
 		return Matches(cluster, spec.Placement.ClusterAffinity)
 	}

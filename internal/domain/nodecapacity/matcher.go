@@ -31,7 +31,8 @@ func newMatcher(claim *workv1alpha2.NodeClaim) *matcher {
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: claim.NodeSelector}}
 	if claim.HardNodeAffinity != nil {
-		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: claim.HardNodeAffinity}}
+		required := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: claim.HardNodeAffinity}
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: required}
 	}
 	m := &matcher{
 		affinity:    nodeaffinity.GetRequiredNodeAffinity(pod),
@@ -42,8 +43,8 @@ func newMatcher(claim *workv1alpha2.NodeClaim) *matcher {
 	return m
 }
 
-// referencesOf returns the keys of the labels to which the claim refers, and whether the claim
-// refers to the name of the node.
+// referencesOf returns the label keys to which the claim refers, and whether it refers to the node's
+// name.
 func referencesOf(claim *workv1alpha2.NodeClaim) (labels []string, usesName bool) {
 	keys := map[string]struct{}{}
 	for key := range claim.NodeSelector {
@@ -60,7 +61,7 @@ func referencesOf(claim *workv1alpha2.NodeClaim) (labels []string, usesName bool
 	return slices.Sorted(maps.Keys(keys)), usesName
 }
 
-// matches reports whether the Pod may run on the node. An affinity that is invalid matches no node.
+// matches reports whether the Pod may run on the node. An invalid affinity matches no node.
 func (m *matcher) matches(node *Node) bool {
 	for i := range node.taints {
 		if toleration.FirstMatch(m.tolerations, &node.taints[i]) == nil {
@@ -80,8 +81,7 @@ func (m *matcher) matches(node *Node) bool {
 	return result
 }
 
-// writeKey sets key to a text that is equal for all nodes between which the affinity does not
-// distinguish.
+// writeKey sets key to a text that is equal for all nodes that the affinity cannot distinguish.
 func (m *matcher) writeKey(node *Node) {
 	m.key = m.key[:0]
 	for _, label := range m.labels {

@@ -9,7 +9,7 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// Node is the part of a node that decides how many Pods fit onto the node. It must not be modified.
+// Node holds the part of a node that determines which and how many Pods fit onto it. It is immutable.
 type Node struct {
 	// identity has only the name and the labels of the node.
 	identity corev1.Node
@@ -19,7 +19,7 @@ type Node struct {
 	allocatable map[corev1.ResourceName]int64
 }
 
-// NewNode returns the relevant part of a node. It shares only the labels with the node.
+// NewNode returns the relevant part of the node. It shares only the labels with the node.
 func NewNode(node *corev1.Node) *Node {
 	n := &Node{identity: corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels}}}
 	for _, taint := range node.Spec.Taints {
@@ -40,5 +40,5 @@ func NewNode(node *corev1.Node) *Node {
 	return n
 }
 
-// Name returns the name of the node.
+// Name returns the node's name.
 func (n *Node) Name() string { return n.identity.Name }

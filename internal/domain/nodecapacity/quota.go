@@ -11,8 +11,7 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// Quota is the part of a ResourceQuota that limits the replicas of workloads. It must not be
-// modified.
+// Quota holds the part of a ResourceQuota that limits the replicas of workloads. It is immutable.
 type Quota struct {
 	// requirements are the conditions of the scopes. A Pod must fulfill all of them.
 	requirements []corev1.ScopedResourceSelectorRequirement
@@ -20,11 +19,12 @@ type Quota struct {
 	free map[corev1.ResourceName]int64
 }
 
-// NewQuota returns the relevant part of a quota. It keeps no reference to the quota.
+// NewQuota returns the relevant part of the quota, and keeps no reference to it.
 func NewQuota(quota *corev1.ResourceQuota) Quota {
 	q := Quota{free: map[corev1.ResourceName]int64{}}
 	for _, scope := range quota.Spec.Scopes {
-		q.requirements = append(q.requirements, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
+		q.requirements = append(q.requirements,
+			corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
 	}
 	if quota.Spec.ScopeSelector != nil {
 		for _, each := range quota.Spec.ScopeSelector.MatchExpressions {
@@ -46,15 +46,14 @@ func NewQuota(quota *corev1.ResourceQuota) Quota {
 	return q
 }
 
-// quotaResource returns the resource of Pods that an entry of a quota limits. Entries for limits,
-// storage and numbers of objects limit no request.
+// quotaResource returns the Pod resource whose requests the quota's entry limits. ok is false for entries
+// that limit something else, such as limits, storage or object counts.
 func quotaResource(entry corev1.ResourceName) (name corev1.ResourceName, ok bool) {
 	name = corev1.ResourceName(strings.TrimPrefix(string(entry), corev1.DefaultResourceRequestsPrefix))
 	return name, name == corev1.ResourceCPU || name == corev1.ResourceMemory || isExtendedResource(name)
 }
 
-// isExtendedResource reports whether the resource is neither a resource of Kubernetes nor the
-// number of objects of a kind.
+// isExtendedResource reports whether the resource is neither a Kubernetes resource nor an object count.
 func isExtendedResource(name corev1.ResourceName) bool {
 	domain, _, isQualified := strings.Cut(string(name), "/")
 	return isQualified && domain != "count" &&
@@ -62,15 +61,15 @@ func isExtendedResource(name corev1.ResourceName) bool {
 		!strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// applies reports whether the quota limits Pods of this priority class with these requests. It
-// reports false for a scope that depends on other properties of Pods.
+// applies reports whether the quota limits Pods with the given priority class and requests. It returns
+// false if a scope depends on other properties of Pods.
 func (q *Quota) applies(priorityClass string, requests map[corev1.ResourceName]int64) bool {
 	return !slices.ContainsFunc(q.requirements, func(each corev1.ScopedResourceSelectorRequirement) bool {
 		switch each.ScopeName {
 		case corev1.ResourceQuotaScopePriorityClass:
 			return !matchesClass(&each, priorityClass)
 		case corev1.ResourceQuotaScopeNotBestEffort:
-			// A Pod that requests CPU or memory is never a Pod of the class BestEffort.
+			// A Pod that requests CPU or memory never has the QoS class BestEffort.
 			return requests[corev1.ResourceCPU] == 0 && requests[corev1.ResourceMemory] == 0
 		default:
 			return true
@@ -93,9 +92,9 @@ func matchesClass(requirement *corev1.ScopedResourceSelectorRequirement, priorit
 	}
 }
 
-// QuotaReplicas returns how many replicas with these requirements all quotas of their namespace
-// permit. assumed are workloads whose Pods the quotas do not count yet. The result is Unlimited if
-// no quota limits the requests.
+// QuotaReplicas returns how many replicas with the given requirements all quotas in their namespace
+// permit, or Unlimited if no quota limits them. assumed are workloads whose Pods the quotas do not
+// count yet.
 func QuotaReplicas(quotas []Quota, requirements *workv1alpha2.ReplicaRequirements, assumed []capacity.AssumedWorkload) int32 {
 	if requirements == nil {
 		return Unlimited
@@ -106,9 +105,8 @@ func QuotaReplicas(quotas []Quota, requirements *workv1alpha2.ReplicaRequirement
 	return QuotaSets(quotas, requirements.Namespace, []workv1alpha2.Component{replica}, assumed)
 }
 
-// QuotaSets returns how many sets of components all quotas of their namespace permit. assumed are
-// workloads whose Pods the quotas do not count yet. The result is Unlimited if no quota limits the
-// requests.
+// QuotaSets returns how many sets of components all quotas in the namespace permit, or Unlimited if no
+// quota limits them. assumed are workloads whose Pods the quotas do not count yet.
 func QuotaSets(quotas []Quota, namespace string, components []workv1alpha2.Component, assumed []capacity.AssumedWorkload) int32 {
 	sets := int64(math.MaxInt64)
 	for i := range quotas {
@@ -130,7 +128,7 @@ func QuotaSets(quotas []Quota, namespace string, components []workv1alpha2.Compo
 	return capacity.ClampToInt32(sets)
 }
 
-// demandOf returns the positive requests of one set that the quota limits.
+// demandOf returns the positive requests of a set of components that the quota limits.
 func (q *Quota) demandOf(components []workv1alpha2.Component) map[corev1.ResourceName]int64 {
 	demand := map[corev1.ResourceName]int64{}
 	for i := range components {

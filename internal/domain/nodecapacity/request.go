@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// Request contains the amounts of node resources that a Pod requests.
+// Request holds the amounts of node resources that a Pod requests.
 type Request struct {
 	// amounts contains only positive amounts, without the Pod itself.
 	amounts map[corev1.ResourceName]int64
@@ -19,8 +19,8 @@ type Request struct {
 	key string
 }
 
-// RequestOf returns the amounts that kube-scheduler reserves for the Pod: the larger one of the sum
-// of all containers and the largest init container, with the overhead. While a Pod is resized, the
+// RequestOf returns the amounts that kube-scheduler reserves for the Pod: the sum of all containers or
+// the largest init container, whichever is larger, plus the overhead. While a Pod is being resized, the
 // larger one of the old and the new request counts.
 func RequestOf(pod *corev1.Pod) Request {
 	list := podresources.PodRequests(pod, podresources.PodResourcesOptions{
@@ -40,7 +40,7 @@ func RequestOf(pod *corev1.Pod) Request {
 	return request
 }
 
-// requestPool holds each request once, by its key, because many Pods have equal requests.
+// requestPool stores equal requests only once, because many Pods have equal requests.
 type requestPool map[string]*pooledRequest
 
 type pooledRequest struct {
@@ -48,8 +48,7 @@ type pooledRequest struct {
 	uses int
 }
 
-// intern returns the pooled request with the same amounts. A new request enters the pool with
-// acquire.
+// intern returns the pooled request with the same amounts, or a new one, which acquire adds to the pool.
 func (r requestPool) intern(request Request) *pooledRequest {
 	if pooled, ok := r[request.key]; ok {
 		return pooled

@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// replicaSetKind is the kind between a Deployment, or a similar workload, and its Pods.
+// replicaSetKind is the kind of the objects between a Deployment, or a similar workload, and its Pods.
 var replicaSetKind = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
 
 // revisionAnnotation is the annotation in which a Deployment numbers its ReplicaSets.
@@ -46,11 +46,12 @@ type UnschedulablePod struct {
 	Since time.Time
 }
 
-// NewUnschedulablePod returns the relevant part of a Pod. It returns nil if kube-scheduler does not
-// report that the Pod is unschedulable.
+// NewUnschedulablePod returns the relevant part of the Pod, or nil if kube-scheduler does not report the
+// Pod as unschedulable.
 func NewUnschedulablePod(pod *corev1.Pod) *UnschedulablePod {
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type != corev1.PodScheduled || condition.Status != corev1.ConditionFalse || condition.Reason != corev1.PodReasonUnschedulable {
+		if condition.Type != corev1.PodScheduled || condition.Status != corev1.ConditionFalse ||
+			condition.Reason != corev1.PodReasonUnschedulable {
 			continue
 		}
 		p := &UnschedulablePod{Labels: pod.Labels, Since: condition.LastTransitionTime.Time}
@@ -63,12 +64,12 @@ func NewUnschedulablePod(pod *corev1.Pod) *UnschedulablePod {
 // ReplicaSet is a ReplicaSet that a workload controls.
 type ReplicaSet struct {
 	UID types.UID
-	// Revision is the number that the workload gave the ReplicaSet, or 0.
+	// Revision is the ReplicaSet's revision in its workload, or 0.
 	Revision int64
 	Created  time.Time
 }
 
-// NewReplicaSet returns the relevant part of the metadata of a ReplicaSet.
+// NewReplicaSet returns the relevant part of the ReplicaSet's metadata.
 func NewReplicaSet(object metav1.Object) ReplicaSet {
 	revision, err := strconv.ParseInt(object.GetAnnotations()[revisionAnnotation], 10, 64)
 	if err != nil {
@@ -77,8 +78,8 @@ func NewReplicaSet(object metav1.Object) ReplicaSet {
 	return ReplicaSet{UID: object.GetUID(), Revision: revision, Created: object.GetCreationTimestamp().Time}
 }
 
-// Newest returns the ReplicaSet that runs the current Pod template of its workload. It returns nil
-// if there are no ReplicaSets. The order of the ReplicaSets does not matter.
+// Newest returns the ReplicaSet for the workload's current Pod template, or nil if there are no
+// ReplicaSets.
 func Newest(replicaSets []ReplicaSet) *ReplicaSet {
 	var newest *ReplicaSet
 	for i := range replicaSets {
@@ -96,8 +97,8 @@ func compareAge(a, b *ReplicaSet) int {
 // PodFilter reports whether a Pod belongs to a workload.
 type PodFilter func(*UnschedulablePod) bool
 
-// OwnedPods returns a filter for the Pods that the workload controls, itself or through its newest
-// ReplicaSet. newest may be nil.
+// OwnedPods returns a filter for the Pods that the workload controls, directly or through its newest
+// ReplicaSet, which may be nil.
 func OwnedPods(workload Owner, newest *ReplicaSet) PodFilter {
 	return func(pod *UnschedulablePod) bool {
 		isOfReplicaSet := newest != nil && pod.Owner.Kind == replicaSetKind && pod.OwnerUID == newest.UID
@@ -105,13 +106,13 @@ func OwnedPods(workload Owner, newest *ReplicaSet) PodFilter {
 	}
 }
 
-// SelectedPods returns a filter for the Pods whose labels the selector of a workload matches.
+// SelectedPods returns a filter for the Pods whose labels the selector matches.
 func SelectedPods(selector labels.Selector) PodFilter {
 	return func(pod *UnschedulablePod) bool { return selector.Matches(labels.Set(pod.Labels)) }
 }
 
-// CountUnschedulable returns how many of the Pods belong to the workload and have been
-// unschedulable for more than the threshold.
+// CountUnschedulable returns how many Pods pass the filter and have been unschedulable for longer than
+// the threshold.
 func CountUnschedulable(pods []*UnschedulablePod, belongs PodFilter, threshold time.Duration, now time.Time) int32 {
 	count := int64(0)
 	for _, pod := range pods {

@@ -195,7 +195,8 @@ func changeImage(path jsonedit.Pointer, current any, entry policyv1alpha1.ImageO
 	}
 	changed = parsed.withOverride(entry)
 	if _, invalid := parseImage(changed); invalid != nil {
-		return "", fmt.Sprintf("image %q at %s is not changed, because the result would not be a valid image reference: %v", text, path, invalid), nil
+		return "", fmt.Sprintf("image %q at %s is not changed, because the result would not be a valid image reference: %v",
+			text, path, invalid), nil
 	}
 	return changed, "", nil
 }

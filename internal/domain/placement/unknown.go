@@ -56,5 +56,6 @@ func DescribeUnknownClusters(names []string) string {
 	if len(names) == 1 {
 		return fmt.Sprintf("The placement names cluster %s, which does not exist: correct the name, or join the cluster.", quoted[0])
 	}
-	return fmt.Sprintf("The placement names clusters %s, which do not exist: correct the names, or join the clusters.", strings.Join(quoted, ", "))
+	return fmt.Sprintf("The placement names clusters %s, which do not exist: correct the names, or join the clusters.",
+		strings.Join(quoted, ", "))
 }

@@ -48,7 +48,8 @@ type OwnerError struct {
 // Error implements error.
 func (o *OwnerError) Error() string {
 	return fmt.Sprintf("binding %s belongs to %s %s %s, which has a different owner reference UID: %q, while the template has %q; "+
-		"the template gets a binding when that binding is deleted", o.Binding, o.Owner.APIVersion, o.Owner.Kind, o.Owner.Name, o.Owner.UID, o.ExpectedUID)
+		"the template gets a binding when that binding is deleted",
+		o.Binding, o.Owner.APIVersion, o.Owner.Kind, o.Owner.Name, o.Owner.UID, o.ExpectedUID)
 }
 
 // UpdateBinding updates a binding from its template and the claiming policy. A new binding has only its

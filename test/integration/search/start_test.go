@@ -1,4 +1,4 @@
-// Package search_test answers: does the API server of karmada-search behave as its clients expect? A
+// Package search_test tests that karmada-search's API server behaves as its clients expect. A
 // test runs the server with an etcd, and with an API server of Clusters in place of a control plane.
 package search_test
 

@@ -1,4 +1,4 @@
-// Command pause answers: which process holds the namespaces of a Pod? It waits until it is ended. The
+// Command pause holds the namespaces of a Pod: it waits until it is terminated. The
 // test on real nodes also runs it as the application, because no registry is reachable.
 package main
 

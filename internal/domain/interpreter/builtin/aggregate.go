@@ -15,10 +15,12 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-type aggregateRule = func(context.Context, *unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
+type aggregateRule = func(
+	context.Context, *unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error)
 
-// memberStatus decodes the status of one cluster. T declares only the required fields. found is
-// false if the cluster has no status yet.
+// memberStatus decodes the item's status into T, which declares only the required fields. found is false
+// if the cluster has not reported a status yet.
 func memberStatus[T any](item *workv1alpha2.AggregatedStatusItem) (status T, found bool, err error) {
 	if item.Status == nil {
 		return status, false, nil
@@ -33,7 +35,7 @@ func memberStatus[T any](item *workv1alpha2.AggregatedStatusItem) (status T, fou
 	return status, true, nil
 }
 
-// forEachStatus calls visit for every cluster that has a status, in the order of items.
+// forEachStatus calls visit for each cluster that has reported a status, in the order of items.
 func forEachStatus[T any](items []workv1alpha2.AggregatedStatusItem, visit func(cluster string, status *T)) error {
 	for i := range items {
 		status, found, err := memberStatus[T](&items[i])
@@ -47,9 +49,9 @@ func forEachStatus[T any](items []workv1alpha2.AggregatedStatusItem, visit func(
 	return nil
 }
 
-// replaceStatus returns a copy of template with a new status, or template itself if the new status
-// equals the old one. The statuses are compared as API types, in which a zero value equals an
-// absent field. So defaults that the API server sets do not count as a difference.
+// replaceStatus returns a copy of the template with the given status, or the template itself if the
+// status equals the old one. The statuses are compared as API types, in which a missing field equals its
+// zero value, so that defaults from the API server are no difference.
 func replaceStatus[T any](template *unstructured.Unstructured, old, status *T) (*unstructured.Unstructured, error) {
 	if equality.Semantic.DeepEqual(old, status) {
 		return template, nil
@@ -63,13 +65,14 @@ func replaceStatus[T any](template *unstructured.Unstructured, old, status *T) (
 	return changed, nil
 }
 
-// aggregateWorkload returns the rule that aggregates the status of workloads of apps/v1. The rule
-// sums the counters, sets observedGeneration to the generation of the template, and keeps the other
-// fields of the status. If the template could not be applied to a cluster, the generation does not
-// count as observed. observedGeneration may be equal to the generation already, because the rollout
-// was complete before this cluster was added. The rule then decreases observedGeneration.
+// aggregateWorkload returns the rule that aggregates the status of apps/v1 workloads. The rule sums the
+// counters, sets observedGeneration if all clusters have observed the template's generation, and keeps
+// the other status fields. If the template could not be applied to a cluster, the generation does not
+// count as observed, and the rule decreases observedGeneration if it already equals the generation.
 func aggregateWorkload(counters []string) aggregateRule {
-	return func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+	return func(
+		_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+	) (*unstructured.Unstructured, error) {
 		totals := make(map[string]int64, len(counters)+1)
 		allObserved := true // whether every cluster observed the generation; true without clusters
 		for i := range items {
@@ -88,7 +91,7 @@ func aggregateWorkload(counters []string) aggregateRule {
 	}
 }
 
-// observedGenerationOf returns the observedGeneration to set in the status of a template.
+// observedGenerationOf returns the observedGeneration to set in the template's status.
 func observedGenerationOf(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem, allObserved bool) (int64, error) {
 	stored, err := integerOrZero(template.Object, "status", observedGeneration)
 	switch {
@@ -103,8 +106,8 @@ func observedGenerationOf(template *unstructured.Unstructured, items []workv1alp
 	}
 }
 
-// isUndelivered reports whether the template could not be applied to a cluster and the cause is
-// known.
+// isUndelivered reports whether the template could not be applied to the item's cluster for a known
+// cause.
 func isUndelivered(item workv1alpha2.AggregatedStatusItem) bool {
 	return !item.Applied && item.AppliedMessage != ""
 }
@@ -116,9 +119,8 @@ func appendField(fields []string, field string) []string {
 	return append(fields[:len(fields):len(fields)], field)
 }
 
-// addWorkload adds the counters of one cluster to totals. It reports whether the cluster has the
-// given generation of the template and its controller has observed that generation. It returns
-// false for a cluster without a status.
+// addWorkload adds a cluster's counters to totals. It reports whether the cluster has the template's
+// given generation and its controller has observed it, which is false for a cluster without a status.
 func addWorkload(totals map[string]int64, counters []string, item *workv1alpha2.AggregatedStatusItem, generation int64) (bool, error) {
 	status, found, err := memberStatus[map[string]any](item)
 	if err != nil || !found {
@@ -150,17 +152,17 @@ func (c *counterReader) read(field string) int64 {
 	return value
 }
 
-// addCount adds two counters that are 32-bit integers in the API. The sum saturates.
+// addCount adds two counters that are 32-bit integers in the API. The sum saturates at 32 bits.
 func addCount(a, b int64) int64 {
 	// a is always in range, so only b has to be limited to avoid an overflow.
 	return int64(saturateInt32(a + min(max(b, math.MinInt32), math.MaxInt32)))
 }
 
-// addInt32 adds two values. The sum saturates.
+// addInt32 adds two values. The sum saturates instead of overflowing.
 func addInt32(a, b int32) int32 { return saturateInt32(int64(a) + int64(b)) }
 
-// setCounters returns template with the values in the given fields of its status. A zero value is
-// stored as an absent field, because both mean the same.
+// setCounters returns the template with the values in the given status fields. A zero value removes the
+// field, because both have the same meaning.
 func setCounters(template *unstructured.Unstructured, fields []string, values map[string]int64) (*unstructured.Unstructured, error) {
 	old, err := nested[map[string]any](template.Object, "status")
 	if err != nil {

@@ -12,8 +12,8 @@ func clusterRole() interpreter.Rules {
 	return interpreter.Rules{Retain: retainAggregatedRules}
 }
 
-// retainAggregatedRules keeps the member's rules of a ClusterRole that has an aggregationRule,
-// because a controller of the member cluster sets these rules and would revert other values.
+// retainAggregatedRules keeps the member's rules in a ClusterRole with an aggregationRule, because a
+// controller in the member sets them and would revert other values.
 func retainAggregatedRules(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	aggregationRule, err := nested[map[string]any](desired.Object, "aggregationRule")
 	if err != nil || aggregationRule == nil {

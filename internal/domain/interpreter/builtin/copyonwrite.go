@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// copyOnWrite changes a shared object without modifying the original: it copies the object at the
-// first change. As long as there is no change, object is the original.
+// copyOnWrite modifies a copy of a shared object, which it creates at the first change. Until then, object
+// is the original.
 type copyOnWrite struct {
 	object *unstructured.Unstructured
 	copied bool

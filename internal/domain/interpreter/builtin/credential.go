@@ -18,8 +18,7 @@ func secret() interpreter.Rules {
 	return interpreter.Rules{Retain: retainServiceAccountToken}
 }
 
-// retainServiceAccount appends to the desired secrets the secrets that were added in the member
-// cluster.
+// retainServiceAccount keeps the secrets that were added to the ServiceAccount in the member.
 func retainServiceAccount(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	retained := copyOnWrite{object: desired}
 	for _, field := range []string{"secrets", "imagePullSecrets"} {
@@ -42,7 +41,7 @@ func retainServiceAccount(_ context.Context, desired, observed *unstructured.Uns
 	return retained.object, nil
 }
 
-// withoutKnownNames returns the entries whose names are not in known.
+// withoutKnownNames returns the entries whose names do not occur in known.
 func withoutKnownNames(entries, known []any) []any {
 	names := make(map[string]bool, len(known))
 	for _, entry := range known {
@@ -57,7 +56,7 @@ func withoutKnownNames(entries, known []any) []any {
 	return others
 }
 
-// retainServiceAccountToken keeps the token that the member cluster wrote to a Secret of type
+// retainServiceAccountToken keeps the token that the member wrote to a Secret of type
 // kubernetes.io/service-account-token.
 func retainServiceAccountToken(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	kind, err := text(desired.Object, "type")

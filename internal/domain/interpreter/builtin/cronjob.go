@@ -19,7 +19,9 @@ func cronJob() interpreter.Rules {
 }
 
 // aggregateCronJob aggregates the active Jobs of all clusters and the latest times.
-func aggregateCronJob(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func aggregateCronJob(
+	_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	old, err := typed[batchv1.CronJobStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func aggregateCronJob(_ context.Context, template *unstructured.Unstructured, it
 	return replaceStatus(template, &old, &status)
 }
 
-// latestTime returns the later of two times. Nil is earlier than any time.
+// latestTime returns the later of two times. nil is earlier than any time.
 func latestTime(a, b *metav1.Time) *metav1.Time {
 	if a == nil || (b != nil && a.Before(b)) {
 		return b

@@ -11,8 +11,7 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// podDependencies returns the rule that finds the dependencies of kinds with a pod template at
-// path.
+// podDependencies returns the rule that finds the dependencies of kinds with a Pod template at path.
 func podDependencies(path ...string) func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	return func(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 		pod, err := typed[corev1.PodTemplateSpec](template.Object, path...)
@@ -24,16 +23,15 @@ func podDependencies(path ...string) func(context.Context, *unstructured.Unstruc
 }
 
 // PodDependencies returns references to all ConfigMaps, PersistentVolumeClaims, Secrets and
-// ServiceAccounts in namespace that a Pod of the template needs. The references are unique and
-// sorted by kind and name. The ServiceAccount default is omitted, because every namespace has one.
-// The result is nil if there are no references.
+// ServiceAccounts in the namespace that a Pod from the template needs, sorted by kind and name and
+// without duplicates. The ServiceAccount default is omitted, because every namespace has one.
 func PodDependencies(template *corev1.PodTemplateSpec, namespace string) []configv1alpha1.DependentObjectReference {
 	found := references{}
 	found.addPod(&template.Spec)
 	return found.sorted(namespace)
 }
 
-// reference identifies an object of the core group in the namespace of the pod.
+// reference identifies an object of the core group in the Pod's namespace.
 type reference struct{ kind, name string }
 
 type references map[reference]struct{}
@@ -112,7 +110,7 @@ func (r references) addEnvironment(variables []corev1.EnvVar, sources []corev1.E
 	}
 }
 
-// addVolume adds references to the objects whose content is mounted by a volume.
+// addVolume adds references to the objects whose content the volume mounts.
 func (r references) addVolume(volume *corev1.VolumeSource) {
 	if volume.ConfigMap != nil {
 		r.add(kindConfigMap, volume.ConfigMap.Name)
@@ -136,7 +134,7 @@ func (r references) addVolume(volume *corev1.VolumeSource) {
 	}
 }
 
-// addVolumeSecret adds a reference to the Secret with the credentials for a volume.
+// addVolumeSecret adds a reference to the Secret with the volume's credentials.
 func (r references) addVolumeSecret(volume *corev1.VolumeSource) {
 	var secret *corev1.LocalObjectReference
 	switch {

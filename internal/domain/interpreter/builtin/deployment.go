@@ -39,8 +39,8 @@ func replicaSet(pods podReader) interpreter.Rules {
 	}
 }
 
-// retainReplicas keeps the number of replicas of the member object if the template has the
-// retain-replicas label. With this label, an autoscaler in the member cluster can set the number.
+// retainReplicas keeps the member object's replicas if the template has the retain-replicas label, so that
+// an autoscaler in the member can set them.
 func retainReplicas(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	label, _, err := unstructured.NestedFieldNoCopy(desired.Object, "metadata", "labels", workv1alpha2.RetainReplicasLabel)
 	if err != nil {
@@ -59,8 +59,8 @@ func retainReplicas(_ context.Context, desired, observed *unstructured.Unstructu
 	return withField(desired, replicas, "spec", "replicas")
 }
 
-// isRolledOut reports whether a Deployment or StatefulSet is healthy: its controller has observed
-// the latest spec, all replicas are updated, and all replicas are available.
+// isRolledOut reports whether a Deployment or StatefulSet is healthy: its controller has observed the
+// latest spec, and all replicas are updated and available.
 func isRolledOut(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	status, observed, err := observedStatus(memberObject)
 	if err != nil || !observed {
@@ -74,8 +74,8 @@ func isRolledOut(_ context.Context, memberObject *unstructured.Unstructured) (bo
 	return (!hasReplicas || updated >= desired) && available >= updated && status.err == nil, status.err
 }
 
-// isReplicaSetHealthy reports whether a ReplicaSet is healthy. It ignores updatedReplicas, because
-// a ReplicaSet never replaces its replicas.
+// isReplicaSetHealthy reports whether the ReplicaSet is healthy. Unlike isRolledOut, it ignores
+// updatedReplicas, because a ReplicaSet never updates its replicas.
 func isReplicaSetHealthy(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	status, observed, err := observedStatus(memberObject)
 	if err != nil || !observed {
@@ -89,8 +89,8 @@ func isReplicaSetHealthy(_ context.Context, memberObject *unstructured.Unstructu
 	return (!hasReplicas || available >= desired) && status.err == nil, status.err
 }
 
-// observedStatus returns the status of a member object, and reports whether the controller of the
-// object has observed the latest generation of the spec.
+// observedStatus returns the member object's status, and reports whether its controller has observed the
+// latest generation.
 func observedStatus(memberObject *unstructured.Unstructured) (*counterReader, bool, error) {
 	status, err := nested[map[string]any](memberObject.Object, "status")
 	if err != nil {

@@ -21,22 +21,23 @@ const (
 	scaledToZeroText   = "0 replicas are wanted, so no cluster has a copy"
 )
 
-// conditionAggregator aggregates the conditions of a Deployment, in addition to its counters:
+// conditionAggregator aggregates a Deployment's conditions, in addition to its counters:
 //
 //   - Available and Progressing are True if they are True in every cluster. Otherwise they have the
 //     worst status of all clusters, and the message lists the clusters in which they are not True.
 //   - Without clusters, they are False, or True if the Deployment is scaled to 0.
-//   - ReplicaFailure and PodFailure exist as long as any cluster has them.
+//   - ReplicaFailure and PodFailure exist as long as a cluster reports them.
 //   - Conditions of other types are kept.
-//   - Times change only if the status of a condition changes, and a condition is added only after a
-//     cluster reported a status. So a rollout without problems causes no more writes than the
-//     counters do.
+//   - Times change only if a condition's status changes, and conditions are added only after a cluster
+//     has reported a status, so that a rollout without problems causes no more writes than its counters.
 type conditionAggregator struct {
 	aggregateCounters aggregateRule
 	now               func() time.Time
 }
 
-func (c conditionAggregator) aggregate(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func (c conditionAggregator) aggregate(
+	ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	summed, err := c.aggregateCounters(ctx, template, items)
 	if err != nil {
 		return nil, err
@@ -71,8 +72,7 @@ func isScaledToZero(template *unstructured.Unstructured) bool {
 	return err == nil && found && replicas == 0
 }
 
-// scaledToZeroCondition returns the condition that a Deployment with 0 replicas also has in a single
-// cluster.
+// scaledToZeroCondition returns the condition that a Deployment with 0 replicas has in a single cluster.
 func scaledToZeroCondition(kind string) *reportedCondition {
 	if kind == availableType {
 		return &reportedCondition{kind, conditionTrue, minimumAvailableReason, scaledToZeroText}
@@ -80,8 +80,8 @@ func scaledToZeroCondition(kind string) *reportedCondition {
 	return &reportedCondition{kind, conditionTrue, rolledOutReason, scaledToZeroText}
 }
 
-// setCondition sets the condition of a type in a list, or removes the condition if desired is nil.
-// If the status does not change, the stored times are kept. The list may be modified.
+// setCondition returns the list with the desired condition of the given type, or without it if desired is
+// nil. If its status does not change, the stored times are kept. The list may be modified.
 func (c conditionAggregator) setCondition(list []any, kind string, desired *reportedCondition) []any {
 	index := slices.IndexFunc(list, func(entry any) bool { return entryText(entry, "type") == kind })
 	if desired == nil {
@@ -142,9 +142,8 @@ func (s clusterState) findCondition(kind string) (reportedCondition, bool) {
 	return s.conditions[index], true
 }
 
-// condition returns the condition Available or Progressing of one cluster. ok is false if the
-// condition is not known. If a cluster reports health but no conditions, as some agents do, the
-// condition is derived from the health.
+// condition returns the cluster's condition Available or Progressing. ok is false if it was not reported.
+// If an agent reports the health but no conditions, the condition is derived from the health.
 func (s clusterState) condition(kind string) (c reportedCondition, ok bool) {
 	found, ok := s.findCondition(kind)
 	switch {
@@ -167,10 +166,9 @@ func (s clusterState) condition(kind string) (c reportedCondition, ok bool) {
 	}
 }
 
-// worstCondition returns the aggregated condition of all clusters, or nil if no cluster reported
-// the condition. stored is true if the template already has the condition. Then worstCondition
-// returns a condition even if no cluster has reported a status, because a stored condition must not
-// stay True.
+// worstCondition returns the aggregated condition of all clusters, or nil if no cluster reported it. If
+// the template already has the condition (stored), worstCondition returns a condition even if no cluster
+// has reported a status, because a stored condition must not stay True.
 func (s clusterStates) worstCondition(kind string, stored bool) *reportedCondition {
 	if len(s) == 0 {
 		return conditionIf(stored, reportedCondition{kind, conditionFalse, workv1alpha2.TemplateNoClusterReason, noClusterMessage})
@@ -214,10 +212,9 @@ func normalizeStatus(status string) string {
 	return conditionUnknown
 }
 
-// commonReason returns one reason for all clusters with the same status. ProgressDeadlineExceeded
-// in one cluster takes precedence, and NewReplicaSetAvailable is returned only if all clusters have
-// it, because clients evaluate these two reasons. Otherwise the alphabetically first reason is
-// returned.
+// commonReason returns a single reason for clusters with the same status. Clients evaluate two reasons:
+// ProgressDeadlineExceeded takes precedence, and NewReplicaSetAvailable is returned only if all clusters
+// have it. Otherwise, the alphabetically first reason is returned.
 func commonReason(reasons []string) string {
 	distinct := slices.Compact(slices.Sorted(slices.Values(reasons)))
 	if slices.Contains(distinct, deadlineExceededReason) {
@@ -229,8 +226,8 @@ func commonReason(reasons []string) string {
 	return distinct[0]
 }
 
-// failureCondition returns the aggregated condition of a type that exists only as long as a cluster
-// has it. It returns nil if no cluster has the condition.
+// failureCondition returns the aggregated condition of a type that exists only as long as a cluster has
+// it, or nil if no cluster has it.
 func (s clusterStates) failureCondition(kind string) *reportedCondition {
 	byCluster, reasons := map[string]string{}, map[string]bool{}
 	for _, state := range s {

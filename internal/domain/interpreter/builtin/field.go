@@ -30,18 +30,18 @@ func integer(object map[string]any, path ...string) (value int64, found bool, er
 	return 0, false, fmt.Errorf("%s is %v, not an integer", strings.Join(path, "."), field)
 }
 
-// integerOrZero returns the integer at path, or 0 for an absent field.
+// integerOrZero returns the integer at path, or 0 if the field is missing.
 func integerOrZero(object map[string]any, path ...string) (int64, error) {
 	value, _, err := integer(object, path...)
 	return value, err
 }
 
-// text returns the string at path, or "" for an absent field.
+// text returns the string at path, or "" if the field is missing.
 func text(object map[string]any, path ...string) (string, error) {
 	return nested[string](object, path...)
 }
 
-// nested returns the field at path as T, or the zero T for an absent field.
+// nested returns the field at path as T, or the zero T if the field is missing.
 func nested[T any](object map[string]any, path ...string) (T, error) {
 	var zero T
 	field, found, err := unstructured.NestedFieldNoCopy(object, path...)
@@ -55,7 +55,7 @@ func nested[T any](object map[string]any, path ...string) (T, error) {
 	return value, nil
 }
 
-// typed converts the field at path to the API type T. It returns the zero T for an absent field.
+// typed converts the field at path to the API type T, or returns the zero T if the field is missing.
 func typed[T any](object map[string]any, path ...string) (T, error) {
 	var value T
 	field, err := nested[map[string]any](object, path...)
@@ -68,8 +68,8 @@ func typed[T any](object map[string]any, path ...string) (T, error) {
 	return value, nil
 }
 
-// withField returns a copy of object with value at path, or object itself if the field already has
-// that value.
+// withField returns a copy of the object with the value at path, or the object itself if the field already
+// has this value.
 func withField(object *unstructured.Unstructured, value any, path ...string) (*unstructured.Unstructured, error) {
 	changed := copyOnWrite{object: object}
 	if err := changed.set(value, path...); err != nil {

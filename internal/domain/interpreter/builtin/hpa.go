@@ -17,13 +17,15 @@ func horizontalPodAutoscaler() interpreter.Rules {
 	}
 }
 
-// memberAutoscaler is the part of the status of an HPA that can be summed.
+// memberAutoscaler holds the fields of an HPA's status that are summed.
 type memberAutoscaler struct {
 	CurrentReplicas int32 `json:"currentReplicas"`
 	DesiredReplicas int32 `json:"desiredReplicas"`
 }
 
-func aggregateAutoscaler(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func aggregateAutoscaler(
+	_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	old, err := typed[autoscalingv2.HorizontalPodAutoscalerStatus](template.Object, "status")
 	if err != nil {
 		return nil, err

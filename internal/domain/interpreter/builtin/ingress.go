@@ -9,8 +9,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// ingress returns the rules for Ingresses. It has no rule for reflecting the status, because the
-// default rule reflects the whole status.
+// ingress returns the rules for Ingresses. The default rule reflects the complete status.
 func ingress() interpreter.Rules {
 	return interpreter.Rules{
 		Retain:          retainIngress,
@@ -20,15 +19,14 @@ func ingress() interpreter.Rules {
 	}
 }
 
-// retainIngress keeps the ingress class that the member cluster set on an Ingress without a class.
-// The member sets the class only at the creation, and no controller serves an Ingress without a
-// class.
+// retainIngress keeps the ingress class that the member set on an Ingress without one. The member sets it
+// only when the Ingress is created, and no controller serves an Ingress without a class.
 func retainIngress(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return retainUnsetFields(desired, observed, "ingressClassName")
 }
 
-// ingressDependencies returns references to the Secrets with certificates. A TLS entry without a
-// Secret has no dependency, because it uses the certificate of the ingress controller.
+// ingressDependencies returns references to the Secrets with certificates. A TLS entry without a Secret
+// uses the ingress controller's certificate.
 func ingressDependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	hosts, err := nested[[]any](template.Object, "spec", "tls")
 	if err != nil {

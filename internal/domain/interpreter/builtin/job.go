@@ -22,7 +22,7 @@ func job(pods podReader, now func() time.Time) interpreter.Rules {
 	}
 }
 
-// jobReplicas returns how many Pods of a Job can run at the same time: parallelism, but at most
+// jobReplicas returns how many of the Job's Pods can run at the same time: parallelism, but at most
 // completions.
 func (p podReader) jobReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	replicas, err := integerOrZero(template.Object, "spec", "parallelism")
@@ -40,8 +40,8 @@ func (p podReader) jobReplicas(_ context.Context, template *unstructured.Unstruc
 	return saturateInt32(replicas), requirements, err
 }
 
-// retainJobLabels keeps the selector and the Pod labels of the member object, because each API
-// server generates them from the UID of the Job, and they are immutable.
+// retainJobLabels keeps the member object's selector and Pod labels, which are immutable and which each
+// API server generates from the Job's UID.
 func retainJobLabels(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	retained := copyOnWrite{object: desired}
 	for _, path := range [][]string{

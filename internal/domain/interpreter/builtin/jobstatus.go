@@ -14,7 +14,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Messages and reasons of the aggregated conditions of a Job.
+// Messages and reasons of a Job's aggregated conditions.
 const (
 	jobFailedMessage   = "Job executed failed in member clusters "
 	jobFailedReason    = "JobFailed"
@@ -23,8 +23,8 @@ const (
 	jobCriteriaReason  = "CompletionsReached"
 )
 
-// jobAggregator aggregates the status of a Job. The result passes the validation of status updates
-// in the API server:
+// jobAggregator aggregates a Job's status. The result passes the API server's validation of status
+// updates:
 //
 //   - A finished Job does not change, and a failing Job stays failing.
 //   - succeeded and failed never decrease, even if a cluster is removed.
@@ -35,7 +35,9 @@ type jobAggregator struct {
 	now func() time.Time
 }
 
-func (j jobAggregator) aggregate(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func (j jobAggregator) aggregate(
+	_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	old, err := typed[batchv1.JobStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
@@ -65,8 +67,8 @@ func (j jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 	if len(totals.failedClusters) > 0 || isConditionTrue(old.Conditions, batchv1.JobFailureTarget) {
 		message := jobFailedMessage + strings.Join(totals.failedClusters, ",")
 		if len(totals.failedClusters) == 0 {
-			// No item shows a failed cluster anymore, for example because that cluster was
-			// removed. The Job stays failed with its stored message.
+			// No item shows the failed cluster anymore, for example because it was removed. The Job
+			// stays failed, with its stored message.
 			message = findJobCondition(old.Conditions, batchv1.JobFailureTarget).Message
 		}
 		conditions := []batchv1.JobCondition{j.condition(old, batchv1.JobFailureTarget, jobFailedReason, message)}
@@ -84,8 +86,8 @@ func (j jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 	return nil
 }
 
-// condition returns a condition with the status True. If an equal condition is stored, its times
-// are kept.
+// condition returns a condition with the status True. If an equal condition is stored, it keeps the
+// stored times.
 func (j jobAggregator) condition(old *batchv1.JobStatus, kind batchv1.JobConditionType, reason, message string) batchv1.JobCondition {
 	now := metav1.NewTime(j.now())
 	condition := batchv1.JobCondition{
@@ -103,10 +105,10 @@ func (j jobAggregator) condition(old *batchv1.JobStatus, kind batchv1.JobConditi
 	return condition
 }
 
-// jobTotals holds the sums of the statuses of a Job in all clusters.
+// jobTotals holds the sums of a Job's statuses from all clusters.
 type jobTotals struct {
 	active, succeeded, failed int32
-	// clusters is the number of all items, including those without status.
+	// clusters is the number of all items, including those without a status.
 	clusters, completeClusters  int
 	failedClusters              []string // sorted
 	startTimes, completionTimes []metav1.Time
@@ -137,10 +139,10 @@ func sumJobs(items []workv1alpha2.AggregatedStatusItem) (jobTotals, error) {
 	return totals, err
 }
 
-// startTime returns the stored time if there is one. Otherwise it returns the earliest start time,
-// but only after all clusters have started, because the API server rejects a later change. If the
-// result of the Job is decided, startTime does not wait for all clusters, because the clusters that
-// reported a start time may be removed before the Job is finished.
+// startTime returns the stored time, if any. Otherwise, it returns the earliest start time after all
+// clusters have started, because the API server rejects a later change. If the Job's result is decided,
+// startTime does not wait for all clusters, because those that reported a start time may be removed
+// before the Job is finished.
 func (j *jobTotals) startTime(stored *metav1.Time, decided bool) *metav1.Time {
 	if stored != nil {
 		return stored
@@ -151,8 +153,7 @@ func (j *jobTotals) startTime(stored *metav1.Time, decided bool) *metav1.Time {
 	return &j.startTimes[0]
 }
 
-// completionTime returns the latest completion time. It returns nil until all clusters have
-// completed.
+// completionTime returns the latest completion time, or nil until all clusters have completed.
 func (j *jobTotals) completionTime() *metav1.Time {
 	if len(j.completionTimes) == 0 || len(j.completionTimes) < j.clusters {
 		return nil
@@ -160,8 +161,8 @@ func (j *jobTotals) completionTime() *metav1.Time {
 	return &j.completionTimes[len(j.completionTimes)-1]
 }
 
-// finishedType returns the type of the first condition Complete or Failed that is True, or "" if
-// the Job is not finished.
+// finishedType returns the type of the first True condition, Complete or Failed, or "" if the Job is not
+// finished.
 func finishedType(conditions []batchv1.JobCondition) batchv1.JobConditionType {
 	for i := range conditions {
 		ends := conditions[i].Type == batchv1.JobComplete || conditions[i].Type == batchv1.JobFailed

@@ -11,14 +11,16 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// balancerStatus is the common part of the status of Services and Ingresses. The entries
-// of an Ingress have no IP mode.
+// balancerStatus holds the status fields that Services and Ingresses have in common. An Ingress's entries
+// have no IP mode.
 type balancerStatus struct {
 	LoadBalancer corev1.LoadBalancerStatus `json:"loadBalancer"`
 }
 
-// aggregateLoadBalancers aggregates the ingress points of all clusters without duplicates.
-func aggregateLoadBalancers(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+// aggregateLoadBalancers combines the ingress points of all clusters without duplicates.
+func aggregateLoadBalancers(
+	_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.ServiceStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
@@ -37,9 +39,9 @@ func aggregateLoadBalancers(_ context.Context, template *unstructured.Unstructur
 	return replaceStatus(template, &old, &status)
 }
 
-// keepStoredModes sets the stored IP mode in entries without an IP mode. The API server of the
-// control plane sets the default mode, but members of earlier Kubernetes releases do not. Without
-// the stored mode, every aggregation would find a difference and cause a write.
+// keepStoredModes sets the stored IP mode in entries without one. The control plane's API server sets
+// the default mode, but members with earlier Kubernetes releases do not, so every aggregation would
+// otherwise find a difference and cause a write.
 func keepStoredModes(list, stored []corev1.LoadBalancerIngress) {
 	known := make(map[ingressPoint]bool, len(stored))
 	for i := range stored {
@@ -57,7 +59,7 @@ func keepStoredModes(list, stored []corev1.LoadBalancerIngress) {
 	}
 }
 
-// hasIngressPoint reports whether the load balancer of a member object has an address.
+// hasIngressPoint reports whether the member object's load balancer has an address.
 func hasIngressPoint(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	status, err := typed[balancerStatus](memberObject.Object, "status")
 	if err != nil {
@@ -68,7 +70,7 @@ func hasIngressPoint(_ context.Context, memberObject *unstructured.Unstructured)
 	}), nil
 }
 
-// ingressPoint identifies an entry in the status of a load balancer.
+// ingressPoint identifies an entry in a load balancer's status.
 type ingressPoint struct {
 	hostname, ip string
 	hasMode      bool
@@ -85,7 +87,7 @@ func newIngressPoint(ingress *corev1.LoadBalancerIngress) ingressPoint {
 
 type ingressPoints map[ingressPoint]*corev1.LoadBalancerIngress
 
-// add adds an entry. If an entry with the same identity exists, add adds the ports to that entry.
+// add adds the entry. If an entry with the same identity exists, add adds the ports to it.
 func (i ingressPoints) add(ingress *corev1.LoadBalancerIngress) {
 	key := newIngressPoint(ingress)
 	known := i[key]
@@ -100,8 +102,7 @@ func (i ingressPoints) add(ingress *corev1.LoadBalancerIngress) {
 	}
 }
 
-// sorted returns the entries sorted by hostname, ip and mode. Empty values are sorted
-// last.
+// sorted returns the entries, sorted by hostname, IP and mode. Empty values are last.
 func (i ingressPoints) sorted() []corev1.LoadBalancerIngress {
 	list := make([]corev1.LoadBalancerIngress, 0, len(i))
 	for _, ingress := range i {
@@ -135,7 +136,7 @@ func compareEmptyLast(aEmpty, bEmpty bool) int {
 	return -1
 }
 
-// compareOptional compares two values. If one of them is nil, it returns that they are equal.
+// compareOptional compares the values, and returns 0 if one of them is nil.
 func compareOptional[T cmp.Ordered](a, b *T) int {
 	if a == nil || b == nil {
 		return 0

@@ -19,7 +19,7 @@ func podDisruptionBudget() interpreter.Rules {
 	}
 }
 
-// memberBudget is the part of the status of a PodDisruptionBudget that can be summed.
+// memberBudget holds the fields of a PodDisruptionBudget's status that are summed.
 type memberBudget struct {
 	CurrentHealthy     int32                  `json:"currentHealthy"`
 	DesiredHealthy     int32                  `json:"desiredHealthy"`
@@ -28,9 +28,11 @@ type memberBudget struct {
 	DisruptedPods      map[string]metav1.Time `json:"disruptedPods"`
 }
 
-// aggregateBudget sums the counters of all clusters. It prefixes the names of disrupted Pods with
-// the name of their cluster, so that the names are unique.
-func aggregateBudget(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+// aggregateBudget sums the counters of all clusters. It prefixes the names of disrupted Pods with their
+// cluster's name, so that they are unique.
+func aggregateBudget(
+	_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	old, err := typed[policyv1.PodDisruptionBudgetStatus](template.Object, "status")
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func pod(pods podReader) interpreter.Rules {
 	}
 }
 
-// podReplicas returns 1 and the replica requirements of the Pod.
+// podReplicas returns 1 and the Pod's requirements.
 func (p podReader) podReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	spec, err := typed[corev1.PodSpec](template.Object, "spec")
 	if err != nil {
@@ -31,7 +31,7 @@ func (p podReader) podReplicas(_ context.Context, template *unstructured.Unstruc
 	return 1, p.requirements(&corev1.PodTemplateSpec{Spec: spec}), nil
 }
 
-// memberPod is the part of the status of a Pod that is aggregated.
+// memberPod holds the fields of a Pod's status that are aggregated.
 type memberPod struct {
 	Phase                 corev1.PodPhase   `json:"phase"`
 	ContainerStatuses     []memberContainer `json:"containerStatuses"`
@@ -43,10 +43,12 @@ type memberContainer struct {
 	State corev1.ContainerState `json:"state"`
 }
 
-// aggregatePod aggregates the most severe phase and the containers of all clusters. A template that
-// is in no cluster keeps its status. If a terminated container is restarted, the update takes two
-// steps: the first step empties the lists of containers.
-func aggregatePod(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+// aggregatePod aggregates the most severe phase and the containers of all clusters. A template that is
+// in no cluster keeps its status. If a terminated container was restarted, the update takes two steps,
+// of which the first one empties the lists of containers (see hasRestart).
+func aggregatePod(
+	_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	if len(items) == 0 {
 		return template, nil
 	}
@@ -55,8 +57,8 @@ func aggregatePod(_ context.Context, template *unstructured.Unstructured, items 
 		return nil, err
 	}
 	status := corev1.PodStatus{
-		// These two fields are kept, because the API server restores them if they are omitted, so
-		// every aggregation would find a difference.
+		// The API server restores these two fields if they are omitted, so every aggregation would
+		// find a difference.
 		QOSClass: old.QOSClass, ObservedGeneration: old.ObservedGeneration,
 	}
 	phases := map[corev1.PodPhase]bool{}
@@ -81,10 +83,10 @@ func aggregatePod(_ context.Context, template *unstructured.Unstructured, items 
 	return replaceStatus(template, &old, &status)
 }
 
-// hasRestart reports whether the API server would reject an update from the old container statuses
-// to the new ones. The API server rejects the restart of a terminated container unless the restart
-// policy allows it. Aggregated container statuses have no names, so the API server cannot match the
-// old and the new containers. An update to an empty list in between avoids the rejection.
+// hasRestart reports whether the API server would reject an update from the old to the new container
+// statuses, because a terminated container seems to be restarted although the restart policy does not
+// allow it. Aggregated container statuses have no names, so the API server cannot match the containers.
+// An update to an empty list in between avoids the rejection.
 func hasRestart(old, statuses []corev1.ContainerStatus) bool {
 	terminated := func(s corev1.ContainerStatus) bool { return s.State.Terminated != nil }
 	return slices.ContainsFunc(old, terminated) &&
@@ -98,7 +100,7 @@ func appendContainers(statuses []corev1.ContainerStatus, reported []memberContai
 	return statuses
 }
 
-// firstOf returns the first phase in order that is in occurring, or "" if there is none.
+// firstOf returns the first of the phases in order that occurs, or "" if none does.
 func firstOf[P ~string](occurring map[P]bool, order ...P) P {
 	for _, phase := range order {
 		if occurring[phase] {
@@ -108,7 +110,7 @@ func firstOf[P ~string](occurring map[P]bool, order ...P) P {
 	return ""
 }
 
-// podHealth is the part of the status of a Pod that determines its health.
+// podHealth holds the fields of a Pod's status that determine its health.
 type podHealth struct {
 	Phase      corev1.PodPhase `json:"phase"`
 	Conditions []struct {

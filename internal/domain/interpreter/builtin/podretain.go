@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// retainPod keeps the fields of the spec that the scheduler and the admission of the member cluster
-// set, and ephemeral containers for debugging. Most of the spec is immutable, so fields that the
-// desired Pod does not set keep their value in the member.
+// retainPod keeps the spec fields that the member's scheduler and admission set, and ephemeral containers
+// for debugging. Most of the spec is immutable, so fields that the desired Pod does not set keep their
+// values in the member.
 func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	memberSpec, err := nested[map[string]any](observed.Object, "spec")
 	if err != nil {
@@ -40,7 +40,7 @@ func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) 
 	return withField(desired, retained, "spec")
 }
 
-// setOrDelete sets a field to the value of the member, or deletes it if the value is nil.
+// setOrDelete sets the field to the value, or deletes it if the value is nil.
 func setOrDelete(object map[string]any, field string, value any) {
 	delete(object, field)
 	if value != nil {
@@ -48,8 +48,8 @@ func setOrDelete(object map[string]any, field string, value any) {
 	}
 }
 
-// mergeMissing returns desired and adds the fields of the member object that desired does not set,
-// recursively. Neither map is modified. The result shares parts of both maps.
+// mergeMissing returns a copy of desired with the fields of observed that desired does not set,
+// recursively. The result may share memory with both maps.
 func mergeMissing(desired, observed map[string]any) map[string]any {
 	merged := make(map[string]any, len(desired)+len(observed))
 	maps.Copy(merged, desired)

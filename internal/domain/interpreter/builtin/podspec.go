@@ -9,7 +9,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// podReader reads the requirements of one Pod.
+// podReader reads the requirements of Pod templates.
 type podReader struct {
 	includePriorityClass bool
 }
@@ -22,10 +22,10 @@ func (p podReader) requirements(template *corev1.PodTemplateSpec) *workv1alpha2.
 	return requirements
 }
 
-// PodRequirements returns the requirements of one Pod of a template: the resources that the
-// Kubernetes scheduler reserves for the Pod, and the nodes on which the Pod may run. It returns nil
-// for a Pod that can run on any node and requests no resources. Namespace and PriorityClassName are
-// empty. The template is not modified, but the result may share parts of the template.
+// PodRequirements returns the requirements of a Pod from the template: the resources that the Kubernetes
+// scheduler reserves for it, and the nodes on which it may run. It returns nil for a Pod that can run on
+// any node and requests no resources. Namespace and PriorityClassName are empty. The result may share
+// memory with the template.
 func PodRequirements(template *corev1.PodTemplateSpec) *workv1alpha2.ReplicaRequirements {
 	claim := nodeClaimOf(&template.Spec)
 	request := podRequest(&template.Spec)
@@ -46,12 +46,11 @@ func nodeClaimOf(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	return claim
 }
 
-// podRequest returns the maximum request of a Pod over its lifetime, per resource. While the Pod
-// runs, the request is the sum of all containers and sidecars. While the Pod starts, the request is
-// the sum of an init container and the sidecars that were started before it. Requests of the Pod
-// itself take precedence over the requests of its containers. The overhead of the runtime is added.
-// Zeros and resources that nodes do not account for are omitted. Without any resources the result
-// is nil.
+// podRequest returns the Pod's maximum request during its lifetime, per resource. While the Pod runs, it
+// is the sum of all containers and sidecars. While the Pod starts, it is the sum of an init container and
+// the sidecars that were started before it. Pod-level requests take precedence over container requests,
+// and the runtime overhead is added. Zeros and resources that are not node resources are omitted. The
+// result is nil if no resources remain.
 func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 	running, sidecars, peak := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
 	for i := range spec.Containers {
@@ -82,8 +81,8 @@ func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 	return running
 }
 
-// applyPodLevelRequests replaces the sum of the container requests with the requests of the Pod
-// itself. For a resource without a Pod request, the limit of the Pod is used.
+// applyPodLevelRequests replaces the sums of the container requests with the Pod-level requests or, for
+// resources without a request, with the Pod-level limits.
 func applyPodLevelRequests(request corev1.ResourceList, podLevel *corev1.ResourceRequirements) {
 	if podLevel == nil {
 		return
@@ -100,18 +99,18 @@ func applyPodLevelRequests(request corev1.ResourceList, podLevel *corev1.Resourc
 	}
 }
 
-// isPodLevelResource reports whether a pod itself can request the resource.
+// isPodLevelResource reports whether a Pod can have a Pod-level request for the resource.
 func isPodLevelResource(name corev1.ResourceName) bool {
 	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// isSidecar reports whether an init container keeps running while the containers run.
+// isSidecar reports whether the init container keeps running while the other containers run.
 func isSidecar(container *corev1.Container) bool {
 	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// containerRequest returns a new list of the requests of a container. For a resource without a
-// request it returns the limit, which is also the default request of the API server.
+// containerRequest returns a new list with the container's requests. For a resource without a request, it
+// uses the limit, which is also the API server's default.
 func containerRequest(container *corev1.Container) corev1.ResourceList {
 	request := make(corev1.ResourceList, len(container.Resources.Requests)+len(container.Resources.Limits))
 	for name, quantity := range container.Resources.Limits {
@@ -142,8 +141,8 @@ func raiseResources(list, floor corev1.ResourceList) {
 	}
 }
 
-// isNodeResource reports whether nodes account for the resource: cpu, memory, ephemeral storage,
-// pods, and the resources that the Kubernetes scheduler calls scalar resources.
+// isNodeResource reports whether the resource is a node resource: cpu, memory, ephemeral storage, pods,
+// or a resource that the Kubernetes scheduler calls a scalar resource.
 func isNodeResource(name corev1.ResourceName) bool {
 	switch name {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:

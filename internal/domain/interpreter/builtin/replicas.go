@@ -9,10 +9,11 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// workloadReplicas returns the replicas and requirements of kinds with spec.replicas and
-// spec.template. An absent number of replicas counts as 0, because the API server has already set
-// the default.
-func (p podReader) workloadReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+// workloadReplicas returns the replicas and requirements of kinds with spec.replicas and spec.template. A
+// missing number of replicas counts as 0, because the API server has already set the default.
+func (p podReader) workloadReplicas(
+	_ context.Context, template *unstructured.Unstructured,
+) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	replicas, err := integerOrZero(template.Object, "spec", "replicas")
 	if err != nil {
 		return 0, nil, err
@@ -21,7 +22,7 @@ func (p podReader) workloadReplicas(_ context.Context, template *unstructured.Un
 	return saturateInt32(replicas), requirements, err
 }
 
-// templateRequirements returns the requirements of the pod template in spec.template.
+// templateRequirements returns the requirements of the Pod template in spec.template.
 func (p podReader) templateRequirements(template *unstructured.Unstructured) (*workv1alpha2.ReplicaRequirements, error) {
 	pod, err := typed[corev1.PodTemplateSpec](template.Object, "spec", "template")
 	if err != nil {
@@ -30,8 +31,8 @@ func (p podReader) templateRequirements(template *unstructured.Unstructured) (*w
 	return p.requirements(&pod), nil
 }
 
-// reviseReplicas returns the rule that changes the number of replicas of kinds with that number at
-// path. The rule does not change a template without the field.
+// reviseReplicas returns the rule that sets the number of replicas at path. It does not change a template
+// without this field.
 func reviseReplicas(path ...string) func(context.Context, *unstructured.Unstructured, int64) (*unstructured.Unstructured, error) {
 	return func(_ context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
 		_, found, err := integer(template.Object, path...)

@@ -22,8 +22,8 @@ func service() interpreter.Rules {
 	}
 }
 
-// retainService keeps the values that the API server of the member cluster allocated. It also keeps
-// the load balancer class that the admission of the member set, because the class is immutable.
+// retainService keeps the values that the member's API server allocated, and the load balancer class that
+// the member's admission set, which is immutable.
 func retainService(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	port, err := integerOrZero(observed.Object, "spec", "healthCheckNodePort")
 	if err != nil {
@@ -50,9 +50,8 @@ func retainService(_ context.Context, desired, observed *unstructured.Unstructur
 	return retainUnsetFields(retained.object, observed, "loadBalancerClass")
 }
 
-// retainNodePorts keeps the node ports that the member allocated for ports of the desired Service
-// without a node port. A port is identified by its number and protocol. A Service of type ClusterIP
-// has no node ports.
+// retainNodePorts keeps the node ports that the member allocated for desired ports without a node port.
+// Ports are identified by number and protocol. A Service of type ClusterIP has no node ports.
 func retainNodePorts(retained *copyOnWrite, observed *unstructured.Unstructured) error {
 	if kind, err := text(retained.object.Object, "spec", "type"); err != nil ||
 		kind != string(corev1.ServiceTypeNodePort) && kind != string(corev1.ServiceTypeLoadBalancer) {
@@ -83,8 +82,8 @@ func retainNodePorts(retained *copyOnWrite, observed *unstructured.Unstructured)
 	return retained.set(ports, "spec", "ports")
 }
 
-// mapsAt returns the entries of a list of maps. It returns nil if any entry is not a map, so that a
-// malformed list is left to the API server.
+// mapsAt returns the maps in the list at path. It returns nil if an entry is not a map, so that the API
+// server rejects a malformed list.
 func mapsAt(object map[string]any, path ...string) []map[string]any {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
 	list, _ := value.([]any)
@@ -99,8 +98,8 @@ func mapsAt(object map[string]any, path ...string) []map[string]any {
 	return entries
 }
 
-// isLoadBalancer reports whether the Service is of type LoadBalancer. Services of other types have
-// no status to reflect.
+// isLoadBalancer reports whether the Service has the type LoadBalancer. Other Services have no status to
+// reflect.
 func isLoadBalancer(service *unstructured.Unstructured) (bool, error) {
 	kind, err := text(service.Object, "spec", "type")
 	return kind == string(corev1.ServiceTypeLoadBalancer), err
@@ -114,7 +113,9 @@ func reflectService(ctx context.Context, memberObject *unstructured.Unstructured
 	return reflectFields("loadBalancer")(ctx, memberObject)
 }
 
-func aggregateService(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func aggregateService(
+	ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	hasLoadBalancer, err := isLoadBalancer(template)
 	if err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ func serviceImport() interpreter.Rules {
 	return interpreter.Rules{Dependencies: serviceImportDependencies}
 }
 
-// serviceImportDependencies returns references to the derived Service and its EndpointSlices,
-// because without them the ServiceImport has no endpoints.
+// serviceImportDependencies returns references to the derived Service and its EndpointSlices, without
+// which the ServiceImport has no endpoints.
 func serviceImportDependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	derived := multiclusterv1alpha1.DerivedServicePrefix + template.GetName()
 	return []configv1alpha1.DependentObjectReference{

@@ -24,8 +24,8 @@ func statefulSet(pods podReader) interpreter.Rules {
 	}
 }
 
-// statefulSetDependencies returns the dependencies of a StatefulSet. It omits the
-// PersistentVolumeClaims that the StatefulSet creates in each cluster.
+// statefulSetDependencies returns the StatefulSet's dependencies, without the PersistentVolumeClaims that
+// it creates in each cluster.
 func statefulSetDependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	dependencies, err := podDependencies("spec", "template")(ctx, template)
 	if err != nil {
@@ -44,7 +44,7 @@ func statefulSetDependencies(ctx context.Context, template *unstructured.Unstruc
 	}), nil
 }
 
-// entryText returns the string at path in an entry of a list, or "".
+// entryText returns the string at path in the list entry, or "".
 func entryText(entry any, path ...string) string {
 	object, _ := entry.(map[string]any)
 	name, _ := text(object, path...)

@@ -25,7 +25,9 @@ func persistentVolumeClaim() interpreter.Rules {
 
 // retainNonEmpty returns the retain rule for kinds in which the member cluster sets the field at
 // path. The rule keeps the field unless it is empty.
-func retainNonEmpty(path ...string) func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func retainNonEmpty(
+	path ...string,
+) func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return func(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		value, found, err := unstructured.NestedFieldNoCopy(observed.Object, path...)
 		if err != nil {
@@ -78,7 +80,9 @@ type memberVolume[P ~string] struct {
 }
 
 // aggregateVolume aggregates the most severe phase. A volume without a status is Pending.
-func aggregateVolume(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func aggregateVolume(
+	_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.PersistentVolumeStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
@@ -108,7 +112,9 @@ func aggregateVolume(_ context.Context, template *unstructured.Unstructured, ite
 
 // aggregateClaim aggregates the phase: Lost if any cluster lost its volume, else a phase other than
 // Bound if any cluster has one, else Bound. A claim without a status is Pending.
-func aggregateClaim(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func aggregateClaim(
+	_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.PersistentVolumeClaimStatus](template.Object, "status")
 	if err != nil {
 		return nil, err

@@ -20,7 +20,9 @@ var unsupportedFunctions = []string{
 func (s *sandbox) openLibraries() {
 	global := s.state.G.Global
 	lua.OpenBase(s.state)
-	for name, open := range map[string]lua.LGFunction{"string": lua.OpenString, "table": lua.OpenTable, "math": lua.OpenMath, "os": lua.OpenOs} {
+	for name, open := range map[string]lua.LGFunction{
+		"string": lua.OpenString, "table": lua.OpenTable, "math": lua.OpenMath, "os": lua.OpenOs,
+	} {
 		open(s.state)
 		s.libraries[name] = global.RawGetString(name).(*lua.LTable)
 		global.RawSetString(name, lua.LNil)

@@ -19,7 +19,9 @@ import (
 )
 
 // Replicas implements interpreter.Answerer.
-func (f functions) Replicas(ctx context.Context, template *unstructured.Unstructured) (replicas int32, requirements *workv1alpha2.ReplicaRequirements, err error) {
+func (f functions) Replicas(
+	ctx context.Context, template *unstructured.Unstructured,
+) (replicas int32, requirements *workv1alpha2.ReplicaRequirements, err error) {
 	err = f[0].call(ctx, 2, func(s *sandbox, results []lua.LValue) error {
 		number, ok := results[0].(lua.LNumber)
 		if !ok {
@@ -134,7 +136,9 @@ func validateComponents(components []workv1alpha2.Component) error {
 }
 
 // ReviseReplicas implements interpreter.Answerer.
-func (f functions) ReviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (revised *unstructured.Unstructured, err error) {
+func (f functions) ReviseReplicas(
+	ctx context.Context, template *unstructured.Unstructured, replicas int64,
+) (revised *unstructured.Unstructured, err error) {
 	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
 		revised, err = s.changed(results[0], template, template.Object)
 		return err
@@ -143,7 +147,9 @@ func (f functions) ReviseReplicas(ctx context.Context, template *unstructured.Un
 }
 
 // Retain implements interpreter.Answerer.
-func (f functions) Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (retained *unstructured.Unstructured, err error) {
+func (f functions) Retain(
+	ctx context.Context, desired, observed *unstructured.Unstructured,
+) (retained *unstructured.Unstructured, err error) {
 	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
 		retained, err = s.changed(results[0], desired, desired.Object, observed.Object)
 		return err
@@ -178,14 +184,17 @@ func checkIdentity(before, after *unstructured.Unstructured) error {
 		old, _, _ := unstructured.NestedFieldNoCopy(before.Object, field...)
 		changed, _, _ := unstructured.NestedFieldNoCopy(after.Object, field...)
 		if !reflect.DeepEqual(old, changed) {
-			return fmt.Errorf("the function returned an object with another %s: return the object that it got, with the changed fields", strings.Join(field, "."))
+			return fmt.Errorf("the function returned an object with another %s: return the object that it got, with the changed fields",
+				strings.Join(field, "."))
 		}
 	}
 	return nil
 }
 
 // AggregateStatus implements interpreter.Answerer.
-func (f functions) AggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (aggregated *unstructured.Unstructured, err error) {
+func (f functions) AggregateStatus(
+	ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (aggregated *unstructured.Unstructured, err error) {
 	list, err := itemsOf(items)
 	if err != nil {
 		return nil, f[0].wrap(err)
@@ -265,7 +274,9 @@ func (f functions) IsHealthy(ctx context.Context, memberObject *unstructured.Uns
 
 // Dependencies returns the dependencies that at least one of the functions returns, in the order of
 // their API version, kind, namespace and name.
-func (f functions) Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+func (f functions) Dependencies(
+	ctx context.Context, template *unstructured.Unstructured,
+) ([]configv1alpha1.DependentObjectReference, error) {
 	all := []configv1alpha1.DependentObjectReference{}
 	for _, function := range f {
 		err := function.call(ctx, 1, func(s *sandbox, results []lua.LValue) error {

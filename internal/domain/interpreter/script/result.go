@@ -144,7 +144,8 @@ func (c *converter) table(table *lua.LTable, source any) (any, error) {
 	key, value := table.Next(start)
 	switch {
 	case length > 0 && key != lua.LNil:
-		return nil, c.refuse(fmt.Sprintf("has the entry 1 to %d and the key '%s' with a %s: a table is either a list or an object", length, keyText(key), value.Type()))
+		return nil, c.refuse(fmt.Sprintf("has the entry 1 to %d and the key '%s' with a %s: a table is either a list or an object",
+			length, keyText(key), value.Type()))
 	case length > 0:
 		return c.list(table, length, source, hasOrigin)
 	case key != lua.LNil:
@@ -238,7 +239,8 @@ func (c *converter) object(table *lua.LTable, source any, hasOrigin bool) (any, 
 	for key, value := table.Next(lua.LNil); key != lua.LNil; key, value = table.Next(key) {
 		text, isName := key.(lua.LString)
 		if !isName {
-			return nil, c.refuse(fmt.Sprintf("has the key '%s', which is a %s: keys must be strings, or the numbers 1, 2, 3 and so on without a gap", keyText(key), key.Type()))
+			return nil, c.refuse(fmt.Sprintf("has the key '%s', which is a %s: "+
+				"keys must be strings, or the numbers 1, 2, 3 and so on without a gap", keyText(key), key.Type()))
 		}
 		name := string(text)
 		before, exists := original[name]

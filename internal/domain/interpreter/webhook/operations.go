@@ -50,7 +50,9 @@ func (o *operation) askAbout(ctx context.Context, object *unstructured.Unstructu
 
 // askForPatch sends a request and returns the patched object. It returns the object itself if
 // nothing changes.
-func (o *operation) askForPatch(ctx context.Context, object *unstructured.Unstructured, request *configv1alpha1.ResourceInterpreterRequest) (*unstructured.Unstructured, error) {
+func (o *operation) askForPatch(
+	ctx context.Context, object *unstructured.Unstructured, request *configv1alpha1.ResourceInterpreterRequest,
+) (*unstructured.Unstructured, error) {
 	response, err := o.ask(ctx, request)
 	if err != nil {
 		return nil, err
@@ -95,7 +97,9 @@ func (o *operation) Components(ctx context.Context, template *unstructured.Unstr
 }
 
 // ReviseReplicas implements interpreter.Answerer.
-func (o *operation) ReviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
+func (o *operation) ReviseReplicas(
+	ctx context.Context, template *unstructured.Unstructured, replicas int64,
+) (*unstructured.Unstructured, error) {
 	if replicas < 0 || replicas > math.MaxInt32 {
 		return nil, o.wrap(fmt.Errorf("a webhook cannot set %d replicas: use 0 to %d", replicas, math.MaxInt32))
 	}
@@ -121,7 +125,9 @@ func (o *operation) Retain(ctx context.Context, desired, observed *unstructured.
 
 // AggregateStatus uses only the status of the patched template: the rest of a template belongs to
 // its user.
-func (o *operation) AggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func (o *operation) AggregateStatus(
+	ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (*unstructured.Unstructured, error) {
 	request, err := o.newRequest(template)
 	if err != nil {
 		return nil, err
@@ -145,7 +151,8 @@ func (o *operation) ReflectStatus(ctx context.Context, memberObject *unstructure
 	}
 	var status map[string]any
 	if err := json.Unmarshal(response.RawStatus.Raw, &status); err != nil {
-		return nil, o.wrap(fmt.Errorf("webhook returned a response.rawStatus that is no object: return the fields of the status as an object: %w", err))
+		return nil, o.wrap(fmt.Errorf(
+			"webhook returned a response.rawStatus that is no object: return the fields of the status as an object: %w", err))
 	}
 	return response.RawStatus, nil
 }
@@ -163,7 +170,9 @@ func (o *operation) IsHealthy(ctx context.Context, memberObject *unstructured.Un
 }
 
 // Dependencies returns no dependencies if the response has none, because encoders omit empty lists.
-func (o *operation) Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+func (o *operation) Dependencies(
+	ctx context.Context, template *unstructured.Unstructured,
+) ([]configv1alpha1.DependentObjectReference, error) {
 	response, err := o.askAbout(ctx, template)
 	if err != nil {
 		return nil, err

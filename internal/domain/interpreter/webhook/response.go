@@ -57,7 +57,8 @@ func successful(received *configv1alpha1.ResourceInterpreterContext, uid types.U
 	switch {
 	case received == nil || received.Response == nil:
 		return nil, nilFieldError("")
-	case received.Kind != "" && received.Kind != contextKind.Kind, received.APIVersion != "" && received.APIVersion != contextKind.GroupVersion().String():
+	case received.Kind != "" && received.Kind != contextKind.Kind,
+		received.APIVersion != "" && received.APIVersion != contextKind.GroupVersion().String():
 		return nil, fmt.Errorf("webhook returned kind %q of %q: return %s of %s, or leave both fields out",
 			limit(received.Kind), limit(received.APIVersion), contextKind.Kind, contextKind.GroupVersion())
 	}
@@ -113,7 +114,9 @@ func validateComponents(components []workv1alpha2.Component) error {
 
 // patchedObject returns the object with the patch of the response, or the object itself if nothing
 // changes.
-func patchedObject(object *unstructured.Unstructured, response *configv1alpha1.ResourceInterpreterResponse) (*unstructured.Unstructured, error) {
+func patchedObject(
+	object *unstructured.Unstructured, response *configv1alpha1.ResourceInterpreterResponse,
+) (*unstructured.Unstructured, error) {
 	hasType := response.PatchType != nil
 	switch {
 	case len(response.Patch) == 0 && !hasType:
@@ -123,7 +126,8 @@ func patchedObject(object *unstructured.Unstructured, response *configv1alpha1.R
 	case len(response.Patch) == 0:
 		return nil, errors.New("webhook returned nil response.patch with response.patchType: set both fields, or none if nothing changes")
 	case *response.PatchType != configv1alpha1.PatchTypeJSONPatch:
-		return nil, fmt.Errorf("webhook returned response.patchType %q: only %q is supported", limit(string(*response.PatchType)), configv1alpha1.PatchTypeJSONPatch)
+		return nil, fmt.Errorf("webhook returned response.patchType %q: only %q is supported",
+			limit(string(*response.PatchType)), configv1alpha1.PatchTypeJSONPatch)
 	}
 	patched, err := applyPatch(object.Object, response.Patch)
 	if err != nil {
@@ -148,7 +152,8 @@ func checkIdentity(object, patched *unstructured.Unstructured) error {
 		before, existed, _ := unstructured.NestedFieldNoCopy(object.Object, field...)
 		after, exists, _ := unstructured.NestedFieldNoCopy(patched.Object, field...)
 		if existed != exists || !reflect.DeepEqual(before, after) {
-			return fmt.Errorf("response.patch changes %s, which identifies the object: remove this operation from the patch", strings.Join(field, "."))
+			return fmt.Errorf("response.patch changes %s, which identifies the object: remove this operation from the patch",
+				strings.Join(field, "."))
 		}
 	}
 	return nil

@@ -17,7 +17,9 @@ const maxCachedKinds = 10_000
 
 // Call sends a request to a webhook and returns its response. The error names the address, the
 // cause and the remedy, but not the webhook. Call must be safe for concurrent use.
-type Call func(ctx context.Context, hook *Hook, request *configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error)
+type Call func(
+	ctx context.Context, hook *Hook, request *configv1alpha1.ResourceInterpreterContext,
+) (*configv1alpha1.ResourceInterpreterContext, error)
 
 // NewSource returns a source of rules that call the webhooks. The webhooks are sorted by ID, as
 // Hooks returns them. newUID returns a new identifier for each request. The source never changes.
@@ -59,7 +61,7 @@ func (s *source) newRules(kind schema.GroupVersionKind) interpreter.Rules {
 	})
 }
 
-// operation is one operation on one kind, and the webhook that answers it.
+// operation is an operation on a kind, with the webhook to call for it.
 type operation struct {
 	name   configv1alpha1.InterpreterOperation
 	kind   schema.GroupVersionKind
@@ -68,7 +70,9 @@ type operation struct {
 }
 
 // ask sends a request and returns the successful response.
-func (o *operation) ask(ctx context.Context, request *configv1alpha1.ResourceInterpreterRequest) (*configv1alpha1.ResourceInterpreterResponse, error) {
+func (o *operation) ask(
+	ctx context.Context, request *configv1alpha1.ResourceInterpreterRequest,
+) (*configv1alpha1.ResourceInterpreterResponse, error) {
 	request.UID = o.source.newUID()
 	sent := &configv1alpha1.ResourceInterpreterContext{Request: request}
 	sent.SetGroupVersionKind(contextKind)
