@@ -16,16 +16,15 @@ import (
 	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
-// documentOperation is one operation on the document in a field. It is used for YAML and JSON
-// documents.
+// documentOperation is an operation on a YAML or JSON document in a field.
 type documentOperation struct {
 	path     string
 	operator policyv1alpha1.OverriderOperator
 	raw      []byte
 }
 
-// overrideField changes a document that is stored as text in a field, such as a configuration file
-// in a ConfigMap. An entry without operations changes neither the text nor its layout.
+// overrideField changes a document that is stored as a string in a field, such as a configuration file in
+// a ConfigMap. An entry without operations does not even change the string's layout.
 func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.FieldOverrider) (string, error) {
 	if len(entry.YAML) == 0 && len(entry.JSON) == 0 {
 		return "it has neither json nor yaml operations", nil
@@ -50,8 +49,8 @@ func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.Fie
 	return "", err
 }
 
-// patchText patches a YAML document if the entry has YAML operations. Otherwise it patches a JSON
-// document. A YAML document loses its comments and the order of its keys.
+// patchText patches a YAML document if the entry has YAML operations, and a JSON document otherwise. A YAML
+// document loses its comments and the order of its keys.
 func patchText(text string, entry policyv1alpha1.FieldOverrider) (string, error) {
 	if len(entry.YAML) > 0 {
 		operations := make([]documentOperation, len(entry.YAML))
@@ -131,7 +130,7 @@ func decodeYAML(text string) (any, error) {
 	return document, nil
 }
 
-// countDocuments returns the number of YAML documents in a text that have content.
+// countDocuments returns the number of non-empty YAML documents in the text.
 func countDocuments(text string) (count int) {
 	counted := false
 	for line := range strings.Lines(text) {
@@ -158,7 +157,7 @@ func encodeYAML(document any) (string, error) {
 	return string(text), nil
 }
 
-// atField adds the path of the field to an error in the document that the field contains.
+// atField adds the field's path to an error in the document that the field contains.
 func atField(fieldPath string, err error) error {
 	_, remedy := locate(err)
 	return &mismatchError{path: fieldPath, remedy: remedy, err: err}

@@ -112,7 +112,7 @@ func applyPolicies(
 			}
 		}
 	}
-	return applied, ineffective, limits.check(manifest)
+	return applied, ineffective, limits.validateResult(manifest)
 }
 
 // matchingPolicies returns the policies that select the manifest, the least specific first.

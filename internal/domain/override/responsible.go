@@ -12,20 +12,19 @@ import (
 	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
-// maxResponsible is the maximum number of overriders that are listed for one rejection.
+// maxResponsible is the maximum number of overriders that are listed for a rejection.
 const maxResponsible = 3
 
-// Rejection describes that an API server rejected fields of an object.
+// Rejection describes an API server's rejection of an object.
 type Rejection struct {
-	// Message is the message of the API server.
+	// Message is the API server's message.
 	Message string
-	// Fields are the paths in the causes of the answer, such as spec.containers[0].image.
+	// Fields are the field paths in the response's causes, such as spec.containers[0].image.
 	Fields []string
 }
 
-// ResponsibleOverriders returns the overriders that changed a rejected field, or nil if there are
-// none. The overriders are read from the record of the applied overrides. A record that cannot be
-// decoded is ignored.
+// ResponsibleOverriders returns the overriders in the record that changed a rejected field, or nil if there
+// are none. A record that cannot be decoded is ignored.
 func ResponsibleOverriders(refusal Rejection, applied AppliedRecord, manifest *unstructured.Unstructured) []string {
 	containers := containersPath(manifest.GetKind()).String()
 	var responsible []string
@@ -51,7 +50,7 @@ func ResponsibleOverriders(refusal Rejection, applied AppliedRecord, manifest *u
 	return responsible
 }
 
-// forEachPath calls visit for every overrider with the path that the overrider changes.
+// forEachPath calls visit for each overrider with the path that it changes.
 func forEachPath(o *policyv1alpha1.Overriders, containers string, visit func(entry, path string)) {
 	for i := range o.ImageOverrider {
 		path := containers + "/image"
@@ -80,12 +79,12 @@ func forEachPath(o *policyv1alpha1.Overriders, containers string, visit func(ent
 	}
 }
 
-// listIndexPattern matches the list indexes in the path of a field. Indexes are removed
-// before paths are compared, because the errors of decoders do not contain them.
+// listIndexPattern matches the list indexes in a field path. They are removed before paths are compared,
+// because decoder errors do not contain them.
 var listIndexPattern = regexp.MustCompile(`\[[^\]]*\]`)
 
-// concernsPath reports whether the rejection concerns the path: a rejected field is at the path, or
-// is a parent or a child of the path.
+// concernsPath reports whether the rejection concerns the path: a rejected field is at the path, or is its
+// parent or child.
 func (r Rejection) concernsPath(path string) bool {
 	dotted := dottedPath(path)
 	if dotted == "" {
@@ -100,8 +99,7 @@ func (r Rejection) concernsPath(path string) bool {
 	return containsPath(listIndexPattern.ReplaceAllString(r.Message, ""), dotted)
 }
 
-// dottedPath converts a JSON pointer to the notation of paths in errors of API servers, without
-// indexes.
+// dottedPath converts a JSON pointer to the path notation of API server errors, without indexes.
 func dottedPath(path string) string {
 	tokens, err := jsonedit.ParsePointer(path)
 	if err != nil {
@@ -116,8 +114,8 @@ func dottedPath(path string) string {
 	return strings.Join(names, ".")
 }
 
-// containsPath reports whether a text contains a path. A path that is only the beginning or end of
-// a longer name does not count, but a field below the path may follow.
+// containsPath reports whether the text contains the path, or a path below it. A path within a longer name
+// does not count.
 func containsPath(text, path string) bool {
 	for {
 		start := strings.Index(text, path)

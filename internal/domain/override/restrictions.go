@@ -8,21 +8,19 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// restrictions describes what the policies of one scope must not change, and records the entries
-// that violate a restriction. Only the result of all entries is checked, because an entry may
-// revert the change of another entry.
+// restrictions defines what the policies of a scope must not change, and records the entries that violate
+// this. Only the result of all entries matters, because an entry may revert another entry's change.
 type restrictions struct {
-	// identity is the required identity of the manifest, or nil if the identity may change.
+	// identity is the manifest's required identity, or nil if the identity may change.
 	identity *tenancy.Identity
 	// original is the manifest before the policies are applied, or nil if its content may change.
 	original *unstructured.Unstructured
 	remedy   string
-	// changes maps the path of a field to the error for the first entry that violated a restriction
-	// in this field.
+	// changes holds the error for the first violation in each field, by field path.
 	changes map[string]*RuleError
 }
 
-// clusterRestrictions returns the restrictions of ClusterOverridePolicies.
+// clusterRestrictions returns the restrictions for ClusterOverridePolicies.
 func clusterRestrictions(manifest *unstructured.Unstructured, allowed Options) *restrictions {
 	if allowed.AllowIdentityChange {
 		return &restrictions{}
@@ -34,8 +32,8 @@ func clusterRestrictions(manifest *unstructured.Unstructured, allowed Options) *
 	}
 }
 
-// namespaceRestrictions returns the restrictions of OverridePolicies. They are needed because the
-// author of an OverridePolicy may have permissions only in the namespace of the policy.
+// namespaceRestrictions returns the restrictions for OverridePolicies, whose authors may have permissions
+// only in the policy's namespace.
 func namespaceRestrictions(manifest *unstructured.Unstructured) *restrictions {
 	identity := tenancy.IdentityOf(manifest)
 	limits := &restrictions{identity: &identity, remedy: "remove the entry: an OverridePolicy must not change the identity of an object"}
@@ -45,7 +43,7 @@ func namespaceRestrictions(manifest *unstructured.Unstructured) *restrictions {
 	return limits
 }
 
-// recordViolations records the entry of a rule if a restriction is violated after the entry is
+// recordViolations records the rule's entry if the manifest violates a restriction after the entry was
 // applied.
 func (b *restrictions) recordViolations(manifest *unstructured.Unstructured, r rule, overrider string, index int) {
 	for _, change := range b.violations(manifest) {
@@ -61,8 +59,8 @@ func (b *restrictions) recordViolations(manifest *unstructured.Unstructured, r r
 	}
 }
 
-// check returns an error for the first entry whose violation remains in the result.
-func (b *restrictions) check(manifest *unstructured.Unstructured) error {
+// validateResult returns the error for the first entry whose violation remains in the result.
+func (b *restrictions) validateResult(manifest *unstructured.Unstructured) error {
 	changed := b.violations(manifest)
 	if len(changed) == 0 {
 		return nil
@@ -77,8 +75,8 @@ func (b *restrictions) check(manifest *unstructured.Unstructured) error {
 
 var errPrivilegedContent = errors.New("an OverridePolicy must not change an object that grants permissions, limits the namespace or routes traffic")
 
-// violations returns the current violations in a fixed order. The violations do not contain the
-// entries that caused them.
+// violations returns the manifest's current violations in a fixed order, without the entries that caused
+// them.
 func (b *restrictions) violations(manifest *unstructured.Unstructured) []RuleError {
 	var changed []RuleError
 	if b.identity != nil {

@@ -11,18 +11,18 @@ import (
 // maxCached is the maximum number of scripts in the cache. Rules keep their scripts in addition.
 const maxCached = 1024
 
-// cache holds compiled scripts, so that rules which are created again do not compile their scripts
-// again, and continue the pause of a script that exceeded its time.
+// cache holds compiled scripts and their Breakers. When rules are created again, their scripts are not
+// compiled again, and a script that exceeded its time remains paused.
 type cache struct {
 	mu      sync.Mutex
 	entries map[cacheKey]*cached
-	// order has the keys of the entries, from the oldest one.
+	// order holds the keys of the entries, oldest first.
 	order []cacheKey
 }
 
 type cacheKey struct{ text, function string }
 
-// cached is a script that is compiled when it is needed first.
+// cached is a script that is compiled on first use.
 type cached struct {
 	compile func() (*lua.FunctionProto, error)
 	breaker interpreter.Breaker

@@ -55,7 +55,7 @@ func wrongType(value lua.LValue, want string) error {
 	return fmt.Errorf("the function returned a %s, not %s", value.Type(), want)
 }
 
-// decode converts a table to a type of the API. what names the table in messages.
+// decode converts a Lua table to an API type. what names the table in messages.
 func (s *sandbox) decode(value lua.LValue, what string, into any) error {
 	if value.Type() != lua.LTTable {
 		return wrongType(value, "a table with "+what)
@@ -71,7 +71,7 @@ func (s *sandbox) decode(value lua.LValue, what string, into any) error {
 	return unmarshal(text, what, &interpreter.RequirementTexts{}, into)
 }
 
-// unmarshal decodes a result. check has the same fields, and is decoded first.
+// unmarshal decodes a result into into. Before that, it decodes it into check, which validates fields.
 func unmarshal(text []byte, what string, check, into any) error {
 	for _, each := range []any{check, into} {
 		if err := json.Unmarshal(text, each); err != nil {
@@ -81,7 +81,7 @@ func unmarshal(text []byte, what string, check, into any) error {
 	return nil
 }
 
-// decodeList converts a table to a list of a type of the API.
+// decodeList converts a Lua table to a list of an API type.
 func decodeList[T any](s *sandbox, value lua.LValue, what string) (list []T, err error) {
 	if value.Type() != lua.LTTable {
 		return nil, wrongType(value, "a list of "+what)
@@ -157,8 +157,8 @@ func (f functions) Retain(
 	return retained, err
 }
 
-// changed converts a result that is a changed object. If it equals the object, it is the object.
-// inputs decide about empty tables.
+// changed converts the result to the changed object, or returns the object itself if they are equal. The
+// inputs decide whether an empty table is a list or an object.
 func (s *sandbox) changed(result lua.LValue, object *unstructured.Unstructured, inputs ...any) (*unstructured.Unstructured, error) {
 	if result.Type() != lua.LTTable {
 		return nil, wrongType(result, "the object as a table")
@@ -175,11 +175,12 @@ func (s *sandbox) changed(result lua.LValue, object *unstructured.Unstructured, 
 		return nil, fmt.Errorf("the function returned a list, not the object")
 	}
 	changed := &unstructured.Unstructured{Object: content}
-	return changed, checkIdentity(object, changed)
+	return changed, validateIdentity(object, changed)
 }
 
-// checkIdentity returns an error if a script returned another object than it got.
-func checkIdentity(before, after *unstructured.Unstructured) error {
+// validateIdentity returns an error if the script returned an object with another apiVersion, kind,
+// namespace or name than it got.
+func validateIdentity(before, after *unstructured.Unstructured) error {
 	for _, field := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}} {
 		old, _, _ := unstructured.NestedFieldNoCopy(before.Object, field...)
 		changed, _, _ := unstructured.NestedFieldNoCopy(after.Object, field...)
@@ -206,8 +207,8 @@ func (f functions) AggregateStatus(
 	return aggregated, err
 }
 
-// withStatus returns the template with the status of a result. The rest of the result is not used,
-// because it may be a template that changed in the meantime.
+// withStatus returns the template with the result's status. The other fields of the result are ignored,
+// because the template may have changed in the meantime.
 func (s *sandbox) withStatus(result lua.LValue, template *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	table, isTable := result.(*lua.LTable)
 	if !isTable {
@@ -272,8 +273,8 @@ func (f functions) IsHealthy(ctx context.Context, memberObject *unstructured.Uns
 	return healthy, err
 }
 
-// Dependencies returns the dependencies that at least one of the functions returns, in the order of
-// their API version, kind, namespace and name.
+// Dependencies implements interpreter.Answerer. It returns the union of all functions' results, sorted by
+// API version, kind, namespace and name.
 func (f functions) Dependencies(
 	ctx context.Context, template *unstructured.Unstructured,
 ) ([]configv1alpha1.DependentObjectReference, error) {
@@ -285,7 +286,7 @@ func (f functions) Dependencies(
 				return err
 			}
 			all = append(all, list...)
-			// The interpreter checks the union again, but its error cannot name the customization.
+			// The interpreter validates the union again, but its error cannot name the customization.
 			return interpreter.ValidateDependencies(list)
 		}, template.Object)
 		if err != nil {

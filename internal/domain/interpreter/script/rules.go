@@ -11,8 +11,8 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// Rules returns the rules of a kind with the given scripts. An operation without a script is nil. The
-// rule of a script that does not compile returns the error of the compiler.
+// Rules returns the rules that run the given scripts. Operations without a script are nil. If a script
+// does not compile, its rule returns the compiler's error.
 func (e *Engine) Rules(scripts interpreter.Scripts) interpreter.Rules {
 	return interpreter.RulesOf(func(name configv1alpha1.InterpreterOperation) (functions, bool) {
 		found := e.functions(scripts, name)
@@ -20,11 +20,11 @@ func (e *Engine) Rules(scripts interpreter.Scripts) interpreter.Rules {
 	})
 }
 
-// functions are the functions that implement one operation, at least one. Dependencies calls all of them,
-// and the other methods call the first.
+// functions holds the script functions, at least one, that implement an operation. Dependencies calls all
+// of them, and the other methods only the first one.
 type functions []*scriptFunction
 
-// scriptFunction is the function of a script that implements one operation.
+// scriptFunction is a script's function that implements an operation.
 type scriptFunction struct {
 	engine        *Engine
 	customization string
@@ -44,9 +44,9 @@ func (e *Engine) functions(scripts interpreter.Scripts, name configv1alpha1.Inte
 	return all
 }
 
-// call runs the function with arguments of the types of unstructured objects, and passes its results to
-// read, which must not keep them. A nil list is nil in the script. Errors have the name of the
-// customization and of the operation.
+// call runs the function and passes its results to read, which must not keep them. The arguments have the
+// types that unstructured objects contain. A nil list is nil in the script. Errors name the customization
+// and the operation.
 func (f *scriptFunction) call(ctx context.Context, results int, read func(*sandbox, []lua.LValue) error, arguments ...any) error {
 	main, err := f.script.compile()
 	if err != nil {
@@ -72,13 +72,12 @@ func (f *scriptFunction) call(ctx context.Context, results int, read func(*sandb
 	return nil
 }
 
-// wrap adds the customization and the operation to an error.
+// wrap adds the customization and the operation to the error.
 func (f *scriptFunction) wrap(err error) error {
 	return fmt.Errorf("customization %s, %s: %w", f.customization, f.operation.Name, err)
 }
 
-// namespaceOf returns the namespace of the object that the first argument is. Calls are paused for
-// each namespace, so that the objects of one user do not pause the calls for those of others.
+// namespaceOf returns the namespace of the object in the first argument, which is the Breaker's key.
 func namespaceOf(arguments []any) string {
 	object, _ := arguments[0].(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// callDepth is the maximum number of nested calls.
+	// callDepth is the maximum number of nested function calls.
 	callDepth = 256
 	// firstRegisters, maxRegisters and registerStep bound the registers of all active functions. A
 	// register has 16 bytes.
@@ -19,8 +19,8 @@ const (
 	registerStep   = 8 * 1024
 )
 
-// sandbox is a Lua state with everything that belongs to one call in it. Sandboxes are pooled: only
-// the empty state and the libraries survive a call.
+// sandbox is a Lua state together with the values of the current call. Sandboxes are pooled, but only the
+// empty state and the libraries are kept after a call.
 type sandbox struct {
 	engine *Engine
 	state  *lua.LState
@@ -39,17 +39,17 @@ type sandbox struct {
 	run
 }
 
-// run is what belongs to one call.
+// run holds the values of a call.
 type run struct {
 	ctx context.Context //nolint:containedctx // It lives as long as one call.
 	// environment holds the global variables.
 	environment *lua.LTable
 	// loaded holds the results of required modules.
 	loaded *lua.LTable
-	// nodes are the values of the arguments for which tables stand.
+	// nodes holds the argument values that the tables represent.
 	nodes map[*lua.LTable]*node
-	// integers are the integers that the script has read and that Lua's numbers do not represent
-	// exactly. A number that stands for several integers has its own value.
+	// integers holds the integers that the script has read and that a Lua number may not represent
+	// exactly, by their Lua number. If several integers have the same number, it holds the rounded one.
 	integers map[float64]any
 	// stringBytes is the total length of the strings that the script has created.
 	stringBytes int
@@ -71,7 +71,7 @@ func (e *Engine) newSandbox() *sandbox {
 	return s
 }
 
-// invocation is a call of a script's function.
+// invocation describes a call of a script's function.
 type invocation struct {
 	script    *lua.FunctionProto
 	function  string
@@ -81,8 +81,8 @@ type invocation struct {
 	read    func(*sandbox, []lua.LValue) error
 }
 
-// call runs the script and then its function, with arguments of the types of unstructured objects. A
-// nil list is nil in the script.
+// call runs the script and then its function. The arguments have the types that unstructured objects
+// contain. A nil list is nil in the script.
 func (s *sandbox) call(ctx context.Context, call invocation) error {
 	timed, cancel := context.WithTimeout(ctx, s.engine.timeout)
 	defer cancel()
@@ -131,21 +131,21 @@ func (s *sandbox) function(main *lua.FunctionProto) *lua.LFunction {
 }
 
 // release returns the sandbox to the pool. It must not be called after an error, because the state may
-// then refer to values of the call.
+// then still refer to the call's values.
 func (s *sandbox) release() {
 	s.state.SetTop(0)
 	s.run = run{}
 	s.engine.pool.Put(s)
 }
 
-// timeoutError means that a call did not end in time.
+// timeoutError reports that a call exceeded its timeout.
 type timeoutError struct{ timeout time.Duration }
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("the call exceeded the time limit of %s: simplify the script", e.timeout)
 }
 
-// endOfTime returns the reason why the context of a call ended, at the place of err.
+// endOfTime returns the reason why the call's context ended, with the location of err.
 func (s *sandbox) endOfTime(parent context.Context, err error) error {
 	place := ""
 	var placed *placedError

@@ -2,16 +2,16 @@
 //
 // Invariants:
 //
-//   - Every call ends within about a second. A script cannot catch the end of its time and continue.
-//   - Calls share no state: global variables and changed libraries end with the call.
-//   - No call changes its arguments, and no result shares memory with them. In a result, everything
-//     that the script did not change is as in the argument, including 64-bit integers and empty lists
-//     and objects. A result that equals the argument is the argument.
-//   - An error names the customization, the operation and, if it is known, the line.
+//   - Every call ends within about a second. A script cannot catch the timeout and continue.
+//   - Calls share no state: global variables and modified libraries are discarded after each call.
+//   - Calls do not modify their arguments, and results do not share memory with them. Values that the
+//     script did not change are the same as in the argument, including 64-bit integers, empty lists and
+//     empty objects. A result that equals the argument is the argument itself.
+//   - An error names the customization, the operation and, if known, the line.
 //
-// Scripts run in gopher-lua, with a context that ends after a second and with gopher-lua's limits for
-// the stack. What gopher-lua does in one instruction without a limit is bounded here: strings have a
-// maximum length, and pattern matching ends with the context.
+// Scripts run in gopher-lua, with a context that times out after a second and with gopher-lua's stack
+// limits. Instructions that gopher-lua does not limit are bounded here: strings have a maximum length, and
+// pattern matching stops with the context.
 package script
 
 import (
@@ -22,10 +22,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// callTimeout is the maximum run time of a script and its function.
+// callTimeout is the maximum duration of a call, which runs the script and its function.
 const callTimeout = time.Second
 
-// Options configure an Engine.
+// Options configures an Engine.
 type Options struct {
 	// Now returns the current time for pauses, os.time and os.date. It is required, and must be safe
 	// for concurrent use.
@@ -33,9 +33,10 @@ type Options struct {
 	// ResourceQuotaEstimate sets the priority class in the requirements that
 	// kube.accuratePodRequirements returns. The default is false.
 	ResourceQuotaEstimate bool
-	// Modules are modules in Lua that scripts may require, by name. Scripts may always require kube.
+	// Modules holds the source of Lua modules that scripts may require, by name. Scripts may always
+	// require kube.
 	Modules map[string]string
-	// Print receives the lines that scripts print. nil discards them.
+	// Print receives the lines that scripts print. If it is nil, they are discarded.
 	Print func(line string)
 }
 
@@ -45,7 +46,7 @@ type Engine struct {
 	timeout time.Duration
 	modules map[string]*lua.FunctionProto
 	cache   cache
-	// pool has idle sandboxes.
+	// pool holds idle sandboxes.
 	pool sync.Pool
 }
 
@@ -64,8 +65,8 @@ func NewEngine(options Options) (*Engine, error) {
 	return e, nil
 }
 
-// limitArrays bounds the memory that a single assignment such as t[60000000] = 1 allocates: a larger
-// index is stored in a map. gopher-lua has only a package variable for this.
+// limitArrays bounds the memory that an assignment such as t[60000000] = 1 allocates, because larger
+// indexes are stored in a map. gopher-lua only has a package variable for this limit.
 var limitArrays = sync.OnceFunc(func() { lua.MaxArrayIndex = 1 << 18 })
 
 // Check returns an error if the text is not a valid script. The error contains the line.

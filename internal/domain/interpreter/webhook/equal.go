@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// equalJSON reports whether two JSON values are equal as RFC 6902 defines it: numbers are equal if
-// their values are.
+// equalJSON reports whether two JSON values are equal as defined by RFC 6902, where numbers are equal if
+// they are numerically equal.
 func equalJSON(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -35,7 +35,7 @@ func equalJSON(a, b any) bool {
 	return a == b
 }
 
-// equalNumbers compares without the loss of precision that a conversion to float64 has.
+// equalNumbers compares the numbers without converting the integer to float64, which would lose precision.
 func equalNumbers(integer int64, float float64) bool {
 	return float == math.Trunc(float) && float >= math.MinInt64 && float < math.MaxInt64 && int64(float) == integer
 }

@@ -15,7 +15,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// newRequest returns a request about an object. Its number of replicas is 0.
+// newRequest returns a request for the object, with 0 replicas.
 func (o *operation) newRequest(object *unstructured.Unstructured) (*configv1alpha1.ResourceInterpreterRequest, error) {
 	raw, err := encode(object)
 	if err != nil {
@@ -39,7 +39,7 @@ func encode(object *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
-// askAbout sends a request that holds nothing but the object.
+// askAbout sends a request that contains only the object.
 func (o *operation) askAbout(ctx context.Context, object *unstructured.Unstructured) (*configv1alpha1.ResourceInterpreterResponse, error) {
 	request, err := o.newRequest(object)
 	if err != nil {
@@ -48,8 +48,7 @@ func (o *operation) askAbout(ctx context.Context, object *unstructured.Unstructu
 	return o.ask(ctx, request)
 }
 
-// askForPatch sends a request and returns the patched object. It returns the object itself if
-// nothing changes.
+// askForPatch sends the request and returns the patched object, or the object itself if nothing changes.
 func (o *operation) askForPatch(
 	ctx context.Context, object *unstructured.Unstructured, request *configv1alpha1.ResourceInterpreterRequest,
 ) (*unstructured.Unstructured, error) {
@@ -123,8 +122,8 @@ func (o *operation) Retain(ctx context.Context, desired, observed *unstructured.
 	return o.askForPatch(ctx, desired, request)
 }
 
-// AggregateStatus uses only the status of the patched template: the rest of a template belongs to
-// its user.
+// AggregateStatus implements interpreter.Answerer. It uses only the patched template's status, because the
+// other fields belong to the user.
 func (o *operation) AggregateStatus(
 	ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
 ) (*unstructured.Unstructured, error) {
@@ -169,7 +168,8 @@ func (o *operation) IsHealthy(ctx context.Context, memberObject *unstructured.Un
 	return *response.Healthy, nil
 }
 
-// Dependencies returns no dependencies if the response has none, because encoders omit empty lists.
+// Dependencies implements interpreter.Answerer. A missing field counts as an empty list, because encoders
+// omit empty lists.
 func (o *operation) Dependencies(
 	ctx context.Context, template *unstructured.Unstructured,
 ) ([]configv1alpha1.DependentObjectReference, error) {
@@ -177,7 +177,7 @@ func (o *operation) Dependencies(
 	if err != nil {
 		return nil, err
 	}
-	// Package interpreter validates the dependencies of all sources, but its error cannot name the webhook.
+	// Package interpreter validates all dependencies again, but its error cannot name the webhook.
 	if err := interpreter.ValidateDependencies(response.Dependencies); err != nil {
 		return nil, o.wrap(fmt.Errorf("webhook returned response.dependencies: %w", err))
 	}

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxOperations limits the number of operations of a patch.
+	// maxOperations is the maximum number of operations in a patch.
 	maxOperations = 10_000
-	// maxDepth limits how deep a patch may nest values.
+	// maxDepth is the maximum depth to which a patch may nest values.
 	maxDepth = 1000
-	// maxWork limits the bytes that the operations of a patch may move and copy in total. Without the
-	// limit, a short patch could double a value thousands of times.
+	// maxWork is the maximum number of bytes that a patch's operations may move and copy in total.
+	// Without this limit, a short patch could double a value thousands of times.
 	maxWork = 64 << 20
 )
 
-// patchOperation is one operation of a JSON Patch (RFC 6902).
+// patchOperation is an operation of a JSON Patch (RFC 6902).
 type patchOperation struct {
 	Op    string          `json:"op"`
 	Path  *string         `json:"path"`
@@ -30,8 +30,8 @@ type patchOperation struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// applyPatch applies a JSON Patch to a copy of an object. Values that the patch does not name stay
-// the same Go values, so that their encoding does not change.
+// applyPatch applies a JSON Patch to a copy of the object. Values that the patch does not name remain the
+// same Go values, so that their encoding does not change.
 func applyPatch(object map[string]any, text []byte) (map[string]any, error) {
 	var operations []patchOperation
 	if err := json.Unmarshal(text, &operations); err != nil {
@@ -61,7 +61,7 @@ func (o *patchOperation) describe() string {
 	return text
 }
 
-// describeFailure returns the text of an error with its remedy. Names from the patch are shortened.
+// describeFailure describes the error with its remedy. Names from the patch are shortened.
 func describeFailure(err error) string {
 	var missing *jsonedit.PointerError
 	if errors.As(err, &missing) && missing.Remedy != "" {
@@ -70,17 +70,17 @@ func describeFailure(err error) string {
 	return limit(err.Error())
 }
 
-// patching is a document while a patch is applied to it.
+// patching holds a document while a patch is applied to it.
 type patching struct {
 	document any
-	// work is the number of bytes that may still be moved and copied.
+	// work is the remaining number of bytes that may be moved and copied.
 	work int
 }
 
 // errTooMuchWork is the error for a patch that moves or copies too much.
 var errTooMuchWork = fmt.Errorf("the patch moves or copies more than %d MiB: replace the fields around them", maxWork>>20)
 
-// parsePointer parses the path of an operation.
+// parsePointer parses an operation's path.
 func parsePointer(text string) (jsonedit.Pointer, error) {
 	if depth := strings.Count(text, "/"); depth > maxDepth {
 		return nil, fmt.Errorf("a path has %d parts, more than %d", depth, maxDepth)
@@ -112,7 +112,7 @@ func (p *patching) apply(o *patchOperation) error {
 	return errors.New("the operation is unknown: use add, remove, replace, move, copy or test")
 }
 
-// value returns the value of an operation that requires one.
+// value returns the operation's value, which is required.
 func (o *patchOperation) value() (any, error) {
 	if o.Value == nil {
 		return nil, errors.New("value is missing")
@@ -172,8 +172,8 @@ func (p *patching) applyFrom(o *patchOperation, path jsonedit.Pointer) error {
 	return p.add(path, value)
 }
 
-// measure counts the bytes of a value that is put at some depth of the document. It returns an
-// error if a limit is exceeded.
+// measure subtracts the size of a value, which is placed at the given depth, from the remaining work. It
+// returns an error if a limit is exceeded.
 func (p *patching) measure(value any, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("values would be nested deeper than %d", maxDepth)
@@ -213,7 +213,7 @@ func (p *patching) add(path jsonedit.Pointer, value any) (err error) {
 	return err
 }
 
-// replace replaces a value that exists.
+// replace replaces an existing value.
 func (p *patching) replace(path jsonedit.Pointer, value any) (err error) {
 	if err := p.measure(value, len(path)); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (p *patching) replace(path jsonedit.Pointer, value any) (err error) {
 	return err
 }
 
-// remove removes a value that exists, and returns the value.
+// remove removes an existing value and returns it.
 func (p *patching) remove(path jsonedit.Pointer) (removed any, err error) {
 	if removed, err = path.Get(p.document); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (p *patching) remove(path jsonedit.Pointer) (removed any, err error) {
 	return removed, err
 }
 
-// measureShift counts the entries that an inserted or removed entry of a list can move.
+// measureShift subtracts the list entries that an insertion or removal can move from the remaining work.
 func (p *patching) measureShift(path jsonedit.Pointer) error {
 	if len(path) == 0 {
 		return nil

@@ -16,13 +16,13 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// contextKind is the kind of requests and responses.
+// contextKind is the kind in requests and responses.
 var contextKind = configv1alpha1.GroupVersion.WithKind("ResourceInterpreterContext")
 
-// maxMessageBytes limits a text of a webhook within an error.
+// maxMessageBytes is the maximum length of a webhook's text in an error.
 const maxMessageBytes = 500
 
-// Decode decodes the body of a response.
+// Decode decodes a response body.
 func Decode(body []byte) (*configv1alpha1.ResourceInterpreterContext, error) {
 	if err := decode(body, &quantityTexts{}); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// quantityTexts decodes the quantities of a response only to check that they can be parsed.
+// quantityTexts validates the quantities in a response while it is decoded.
 type quantityTexts struct {
 	Response struct {
 		ReplicaRequirements interpreter.RequirementTexts `json:"replicaRequirements"`
@@ -51,8 +51,8 @@ type quantityTexts struct {
 	} `json:"response"`
 }
 
-// successful returns the response in the received context. It returns an error if the response does
-// not belong to the request, or if the webhook reports a failure.
+// successful returns the response in the received context, or an error if the response does not belong
+// to the request with the given UID, or if the webhook reports a failure.
 func successful(received *configv1alpha1.ResourceInterpreterContext, uid types.UID) (*configv1alpha1.ResourceInterpreterResponse, error) {
 	switch {
 	case received == nil || received.Response == nil:
@@ -67,8 +67,8 @@ func successful(received *configv1alpha1.ResourceInterpreterContext, uid types.U
 	case response.UID == "":
 		return nil, errors.New(`expected response.uid as in the request, got "": copy request.uid to response.uid`)
 	case response.UID != uid:
-		// The error does not show the UIDs, because they differ from call to call, and its text would
-		// change the condition of the binding each time.
+		// The error does not contain the UIDs, because they differ for each call, so the error would
+		// change the binding's condition each time.
 		return nil, errors.New("expected response.uid as in the request, got another one: copy request.uid to response.uid")
 	case response.Successful:
 		return response, nil
@@ -80,8 +80,8 @@ func successful(received *configv1alpha1.ResourceInterpreterContext, uid types.U
 
 func limit(text string) string { return conditions.Truncate(text, maxMessageBytes) }
 
-// nilFieldError is the error for a missing field of the response. An empty field is the response
-// itself.
+// nilFieldError returns the error for a missing field of the response, or for a missing response if field
+// is empty.
 func nilFieldError(field string) error {
 	path := "response"
 	if field != "" {
@@ -112,8 +112,8 @@ func validateComponents(components []workv1alpha2.Component) error {
 	return nil
 }
 
-// patchedObject returns the object with the patch of the response, or the object itself if nothing
-// changes.
+// patchedObject applies the response's patch to a copy of the object. It returns the object itself if
+// nothing changes.
 func patchedObject(
 	object *unstructured.Unstructured, response *configv1alpha1.ResourceInterpreterResponse,
 ) (*unstructured.Unstructured, error) {
@@ -137,14 +137,14 @@ func patchedObject(
 		return object, nil
 	}
 	changed := &unstructured.Unstructured{Object: patched}
-	if err := checkIdentity(object, changed); err != nil {
+	if err := validateIdentity(object, changed); err != nil {
 		return nil, err
 	}
 	return changed, nil
 }
 
-// checkIdentity returns an error if a patch changed which object it is.
-func checkIdentity(object, patched *unstructured.Unstructured) error {
+// validateIdentity returns an error if the patch changed the object's apiVersion, kind, namespace or name.
+func validateIdentity(object, patched *unstructured.Unstructured) error {
 	if _, isObject := patched.Object["metadata"].(map[string]any); !isObject && patched.Object["metadata"] != nil {
 		return errors.New("response.patch replaces metadata by a value that is no object: patch single fields of metadata")
 	}
@@ -159,8 +159,8 @@ func checkIdentity(object, patched *unstructured.Unstructured) error {
 	return nil
 }
 
-// withStatusOf returns the template with the status of the patched template. It returns the template
-// itself if the status is the same.
+// withStatusOf returns a copy of the template with the patched template's status, or the template itself
+// if the status is the same.
 func withStatusOf(template, patched *unstructured.Unstructured) *unstructured.Unstructured {
 	status, exists := patched.Object["status"]
 	if before, existed := template.Object["status"]; existed == exists && equalJSON(before, status) {

@@ -12,17 +12,17 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// maxCachedKinds limits the rules that a source keeps. A control plane serves fewer kinds.
+// maxCachedKinds is the maximum number of kinds whose rules are cached. A control plane serves fewer.
 const maxCachedKinds = 10_000
 
-// Call sends a request to a webhook and returns its response. The error names the address, the
-// cause and the remedy, but not the webhook. Call must be safe for concurrent use.
+// Call sends a request to the webhook and returns its response. Its error names the address, the cause
+// and the remedy, but not the webhook. It must be safe for concurrent use.
 type Call func(
 	ctx context.Context, hook *Hook, request *configv1alpha1.ResourceInterpreterContext,
 ) (*configv1alpha1.ResourceInterpreterContext, error)
 
-// NewSource returns a source of rules that call the webhooks. The webhooks are sorted by ID, as
-// Hooks returns them. newUID returns a new identifier for each request. The source never changes.
+// NewSource returns an immutable source of rules that call the given webhooks, which must be sorted by ID
+// as Hooks returns them. newUID returns a new UID for each request.
 func NewSource(hooks []*Hook, call Call, newUID func() types.UID) interpreter.Source {
 	return &source{hooks: hooks, call: call, newUID: newUID, cached: map[schema.GroupVersionKind]interpreter.Rules{}}
 }
@@ -69,7 +69,7 @@ type operation struct {
 	source *source
 }
 
-// ask sends a request and returns the successful response.
+// ask sends the request and returns the response if it is successful.
 func (o *operation) ask(
 	ctx context.Context, request *configv1alpha1.ResourceInterpreterRequest,
 ) (*configv1alpha1.ResourceInterpreterResponse, error) {
@@ -87,7 +87,7 @@ func (o *operation) ask(
 	return response, nil
 }
 
-// wrap adds the webhook and the operation to an error.
+// wrap adds the webhook and the operation to the error.
 func (o *operation) wrap(err error) error {
 	return fmt.Errorf("webhook %s, %s: %w", o.hook.ID, o.name, err)
 }
