@@ -3,7 +3,6 @@ package install
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,9 +55,6 @@ type settings struct {
 	// respectively.
 	internalURL, externalURL string
 }
-
-// hasSearch reports whether the installation contains karmada-search.
-func (s *settings) hasSearch() bool { return slices.Contains(s.Components, search) }
 
 // readSettings reads an installation's values, whose types the chart's schema has validated.
 func readSettings(installation rendering.Installation) (settings, error) {

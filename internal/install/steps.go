@@ -224,7 +224,7 @@ func (i *Installer) registerSearch(ctx context.Context) ([]client.Object, error)
 		return nil, fmt.Errorf("creating a client of %s: %w", KarmadaName, err)
 	}
 	applier := Applier{API: karmada, Installer: InstallationManager, Cluster: KarmadaName, Progressf: i.Progressf}
-	if i.settings.hasSearch() {
+	if slices.Contains(i.settings.Components, search) {
 		written, err := applier.Apply(ctx, objects...)
 		i.written += written
 		return objects, err

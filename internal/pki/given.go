@@ -78,7 +78,7 @@ func (g GivenAuthority) parse(now time.Time) ([]*x509.Certificate, []byte, error
 	if !isKeyOf(key, certs[0]) {
 		return nil, nil, g.mismatchError(key, certs)
 	}
-	if err := g.checkAuthority(certs[0], now); err != nil {
+	if err := g.validateAuthority(certs[0], now); err != nil {
 		return nil, nil, err
 	}
 	return certs, encoded, nil
@@ -135,8 +135,8 @@ func isEncrypted(data []byte) bool {
 	return false
 }
 
-// checkAuthority checks whether a certificate may sign certificates of servers and clients.
-func (g GivenAuthority) checkAuthority(cert *x509.Certificate, now time.Time) error {
+// validateAuthority checks whether a certificate may sign certificates of servers and clients.
+func (g GivenAuthority) validateAuthority(cert *x509.Certificate, now time.Time) error {
 	fail := func(reason error, remedy string) error {
 		return &GivenError{Source: g.Cert.Source, Reason: reason, Remedy: remedy}
 	}

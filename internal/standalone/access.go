@@ -6,17 +6,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// inProcessAccess lets the Kubernetes servers of this process call the API server without a network
-// connection. These servers read a kubeconfig, and useTransport then replaces the transport of
-// their client configuration. Network connections from the process to itself would take a fifth of
-// the CPU time of a member.
+// inProcessAccess lets Kubernetes servers in this process call the API server without a network connection.
+// The servers read a kubeconfig, and useTransport then replaces the transport of their client configuration.
+// Otherwise, connections from the process to itself would use a fifth of a member's CPU time.
 type inProcessAccess struct {
 	kubeconfig string
 	transport  http.RoundTripper
 }
 
-// useTransport makes the clients of a configuration that was read from the kubeconfig call the API
-// server directly. The user and the rate limit of the configuration do not change.
+// useTransport makes clients with a configuration from the kubeconfig call the API server directly. It keeps
+// the configuration's user and rate limit.
 func (i inProcessAccess) useTransport(config *rest.Config) {
 	config.Transport = i.transport
 	// Remove the TLS configuration, because client-go rejects it together with a custom transport.

@@ -81,10 +81,10 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions, metri
 	if err != nil {
 		return nil, fmt.Errorf("configuring kube-apiserver: %w", err)
 	}
-	// Disable the storage monitors. All API servers of a process share one metrics registry, and
-	// this registry would keep only the monitor of the last API server. If the etcd of that API
-	// server is stopped, each scrape of the metrics would wait until the monitor times out.
-	etcdmetrics.SetStorageMonitorGetter(noStorageMonitors)
+	// Disable the storage monitors. All API servers in a process share one metrics registry, which would keep
+	// only the last API server's monitor. If that API server's etcd were stopped, each scrape would wait for
+	// the monitor's timeout.
+	etcdmetrics.SetStorageMonitorGetter(func() ([]etcdmetrics.Monitor, error) { return nil, nil })
 	setCompiledVersion(config)
 	published := &config.KubeAPIs.ControlPlane.ClusterAuthenticationInfo
 	extensionserver.PollCertificates(config.KubeAPIs.ControlPlane.Generic.SecureServing, &published.ClientCA, &published.RequestHeaderCA)
@@ -116,8 +116,8 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions, metri
 	}, nil
 }
 
-// serveAllMetrics makes an API server serve all metrics of the process, also those of the
-// components of Karmada, to clients that may read the path of its metrics.
+// serveAllMetrics makes an API server serve all metrics of the process, including those of Karmada's
+// components, to clients that may read the path of its metrics.
 func serveAllMetrics(config *genericapiserver.RecommendedConfig) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, completed *genericapiserver.Config) http.Handler {
@@ -135,8 +135,6 @@ func describeMetrics(config *genericapiserver.RecommendedConfig, metrics *simula
 	}
 	config.OpenAPIConfig.GetDefinitions, config.OpenAPIV3Config.GetDefinitions = all, all
 }
-
-func noStorageMonitors() ([]etcdmetrics.Monitor, error) { return nil, nil }
 
 func apiServerFlags(o apiServerOptions) []string {
 	host, _, _ := net.SplitHostPort(o.listener.Addr().String())

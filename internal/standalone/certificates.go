@@ -104,7 +104,7 @@ func (c *Cluster) renewCertificates(ctx context.Context) error {
 	return nil
 }
 
-// inProcessKubeconfig returns the path of the kubeconfig of the servers in this process.
+// inProcessKubeconfig returns the path of the kubeconfig for the servers in this process.
 func (c *Cluster) inProcessKubeconfig() string {
 	return filepath.Join(c.options.Dir, "inside.kubeconfig")
 }

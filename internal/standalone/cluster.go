@@ -28,7 +28,7 @@ const (
 
 // Options configure a cluster.
 type Options struct {
-	// Name is the name of the cluster and of its context in the kubeconfig.
+	// Name is the name of the cluster and of its kubeconfig context.
 	Name string
 	// Dir is the directory of all data of the cluster.
 	Dir string
@@ -40,12 +40,12 @@ type Options struct {
 	ServingNames []string
 	// CommonName is the common name of the certificate authority.
 	CommonName string
-	// CertificateLifetime is the validity of the certificates of the servers and of the
-	// administrator, and the longest validity of certificates that the cluster signs. 0 means
-	// pki.DefaultLeafLifetime. A certificate is renewed when a third of its validity is left.
+	// CertificateLifetime is the validity of the servers' and the administrator's certificates, and the
+	// maximum validity of certificates that the cluster signs. 0 means pki.DefaultLeafLifetime. A certificate
+	// is renewed when a third of its lifetime is left.
 	CertificateLifetime time.Duration
-	// StartOverAdvice is the end of a sentence that advises a user who lost the encryption key and
-	// has no copy of the key. Empty means the advice to start without Dir.
+	// StartOverAdvice ends a sentence with advice for a user who lost the encryption key. If it is empty, the
+	// advice is to start without Dir.
 	StartOverAdvice string
 	// Fsync makes etcd survive a crash of the machine.
 	Fsync bool
@@ -59,12 +59,12 @@ type Options struct {
 	// ProgramsDisabled is the reason why the node of RunPrograms runs no programs. nil means that
 	// the node runs programs.
 	ProgramsDisabled error
-	// AllowUnconfined lets the node of RunPrograms run programs even if the kernel cannot confine
-	// the programs to their own files.
+	// AllowUnconfined lets the node of RunPrograms run programs even if the kernel cannot confine them to
+	// their own files.
 	AllowUnconfined bool
 	// Simulate makes StartWorkloads simulate volumes, load balancers and resource metrics.
 	Simulate bool
-	// AuditLog is the path of the audit log of the API server. Empty means no audit log.
+	// AuditLog is the path of the API server's audit log. No audit log is written if it is empty.
 	AuditLog string
 	// AuditPolicy is the audit policy as a document of audit.k8s.io. Empty means a policy that
 	// records all requests except health checks and reads by this process.
@@ -295,12 +295,11 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 	return c.startPrograms(ctx, listener, nodes.topologyLabels(0))
 }
 
-// Failure returns the error of a server of the cluster that ended by itself. It returns nil if all
-// servers run.
+// Failure returns the error of a server that ended by itself. It returns nil if all servers run.
 func (c *Cluster) Failure() error { return c.servers.failure() }
 
-// Stop stops all servers of the cluster in the reverse order of their start, and waits at most a
-// few seconds until they have ended. It may be called more than once.
+// Stop stops all servers in reverse start order, and returns after a few seconds at most. It may be called
+// more than once.
 func (c *Cluster) Stop() {
 	c.stopOnce.Do(func() {
 		c.servers.stop()
@@ -310,8 +309,8 @@ func (c *Cluster) Stop() {
 	})
 }
 
-// LoopbackAdminContext returns the kubeconfig context of the administrator of a cluster that
-// another process runs in dir. The API server of that cluster listens on a loopback port.
+// LoopbackAdminContext returns the administrator's kubeconfig context for a cluster that another process
+// runs in dir and whose API server listens on a loopback port.
 func LoopbackAdminContext(name, dir string, port int) (pki.KubeconfigContext, error) {
 	certs := pki.Dir{Path: filepath.Join(dir, "pki")}
 	ca, err := os.ReadFile(certs.CertFile(certCA))

@@ -21,17 +21,16 @@ const (
 	encryptTimeout = time.Minute
 )
 
-// prepareKeyFile ensures that path is a file for --encryption-provider-config that can decrypt the
-// stored Secrets and Works. It returns the etcd keys of the unencrypted values. It returns an
-// error if a key that encrypts stored values is missing. That error contains startOver, the advice
-// for a user who has no copy of the key.
+// prepareKeyFile ensures that path is an encryption provider configuration that can decrypt the stored
+// Secrets and Works, and returns the etcd keys of unencrypted values. If a key that encrypts stored values
+// is missing, the returned error contains startOver, the advice for a user without a copy of the key.
 func prepareKeyFile(ctx context.Context, path, startOver string, store clientv3.KV) (plaintextKeys []string, err error) {
 	stored, err := readStoredValues(ctx, store)
 	if err != nil {
 		return nil, err
 	}
 	file, err := readKeyFile(path)
-	keyNeeded, err := checkKeyFile(file, err, stored, startOver)
+	keyNeeded, err := decideKeyGeneration(file, err, stored, startOver)
 	switch {
 	case err != nil:
 		return nil, err

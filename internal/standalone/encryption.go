@@ -13,9 +13,9 @@ import (
 // etcd.
 func (c *Cluster) encryptionFile() string { return filepath.Join(c.options.Dir, "encryption.yaml") }
 
-// encryptStorage ensures that the API server has the key of the Secrets and Works in etcd. It also
-// encrypts the values that an earlier release stored unencrypted. If it cannot encrypt a value,
-// the next start retries.
+// encryptStorage ensures that the API server has the key for the Secrets and Works in etcd. It also encrypts
+// values that an earlier release stored unencrypted. If it cannot encrypt a value, it tries again at the
+// next start.
 func (c *Cluster) encryptStorage(ctx context.Context) error {
 	store := c.etcd.Client()
 	startOver := cmp.Or(c.options.StartOverAdvice, "start over without "+c.options.Dir)

@@ -12,6 +12,14 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
+// The key file encrypts Secrets in etcd, and Works, whose manifests may be copies of Secrets. Invariants:
+//
+//   - A key is generated only while etcd holds no encrypted value. The values in etcd are examined
+//     instead of a marker file, so this also holds for an etcd that was restored from a backup.
+//   - An API server does not start with a key that cannot decrypt the stored values.
+//   - No log, error or event contains a key. etcd stores the key's name beside each value, but the name
+//     does not reveal the key.
+
 // encryptedKinds lists the kinds that are encrypted, with the prefix of their keys in etcd.
 var encryptedKinds = []struct {
 	resource schema.GroupResource
@@ -50,8 +58,8 @@ func (s *storedValues) add(key string, value []byte) {
 	s.EncryptedByKey[keyName]++
 }
 
-// encryptedPrefix is the start of every value that an API server has encrypted. After the prefix
-// come the provider, its version and the name of the key, each followed by a colon.
+// encryptedPrefix begins every value that an API server encrypted. The provider, its version and the key's
+// name follow, separated by colons.
 const encryptedPrefix = "k8s:enc:"
 
 // encryptionKeyName returns the name of the key with which a stored value is encrypted.
@@ -73,10 +81,10 @@ var (
 	errWrongKey       = errors.New("the encryption key file holds another key")
 )
 
-// checkKeyFile compares the key file with the stored values. It returns an error if the API server
-// must not start, and reports whether a new key must be generated. err is the error of reading the
+// decideKeyGeneration reports whether a new key must be generated, by comparing the key file with the
+// stored values. It returns an error if the API server must not start. err is the error from reading the
 // key file. startOver is the advice for a user who does not have the key.
-func checkKeyFile(file keyFile, err error, stored storedValues, startOver string) (generate bool, _ error) {
+func decideKeyGeneration(file keyFile, err error, stored storedValues, startOver string) (generate bool, _ error) {
 	count := stored.encryptedCount()
 	switch {
 	case err != nil && count == 0:

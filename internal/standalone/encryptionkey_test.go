@@ -48,7 +48,7 @@ func TestStartRequiresKeyOfStoredValues(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			generate, err := checkKeyFile(keyFile{path: "/data/encryption.yaml", keyNames: test.keys, missing: test.missing}, test.err, test.stored, "start over there")
+			generate, err := decideKeyGeneration(keyFile{path: "/data/encryption.yaml", keyNames: test.keys, missing: test.missing}, test.err, test.stored, "start over there")
 			if generate != test.generate || !errors.Is(err, test.want) {
 				t.Fatalf("generate is %t with error %v, want %t with %v", generate, err, test.generate, test.want)
 			}

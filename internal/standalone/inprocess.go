@@ -15,13 +15,12 @@ import (
 // remoteAddress is the client address that servers receive with each request.
 const remoteAddress = "127.0.0.1:0"
 
-// InProcessTransport is an http.RoundTripper that calls a handler instead of a server. An InProcessTransport
-// with a Handler is ready to use.
+// InProcessTransport is an http.RoundTripper that calls Handler instead of a server.
 //
-// A network connection would encrypt, frame and copy every byte twice, which often costs more than
-// the request itself. The transport behaves like a network connection: responses are streamed, and
-// if the client closes the body or cancels the context, the request also ends on the server. A panic
-// of the handler ends only the response of that handler. Protocol upgrades are not supported.
+// A network connection would encrypt, frame and copy every byte twice, which often costs more than the
+// request itself. The transport behaves like a network connection: it streams responses, and if the client
+// closes the body or cancels the context, the server's request ends too. A panic of the handler ends only
+// its own response. Protocol upgrades are not supported.
 type InProcessTransport struct {
 	Handler http.Handler
 }
@@ -49,9 +48,9 @@ func (t *InProcessTransport) RoundTrip(request *http.Request) (*http.Response, e
 	return w.response(request, &responseBody{PipeReader: reader, cancel: cancel}), nil
 }
 
-// newServerContext returns the context of the request in the server. It ends with the context of
-// the client, but has no values of that context. The client may itself act within a request to
-// another server, and the audit event, user and trace of that request must not apply here.
+// newServerContext returns the server's context for a request. It ends with the client's context, but does
+// not inherit its values. If the client itself serves a request to another server, that request's audit
+// event, user and trace must not apply here.
 func newServerContext(client context.Context) context.Context {
 	server, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(client, cancel)

@@ -23,8 +23,8 @@ import (
 // keyBytes is the length of a secretbox key.
 const keyBytes = 32
 
-// keyPrefix is the start of the names of generated keys. The rest of a name is the start of the
-// hash of the key, so that a damaged key is detected.
+// keyPrefix begins the names of generated keys. The beginning of the key's hash follows, so that a damaged
+// key is detected.
 const keyPrefix = "key-"
 
 const keyFileHeader = `# The key that encrypts the Secrets and Works of this cluster in etcd.
@@ -64,8 +64,7 @@ func writeKeyFile(path string, configuration apiserverv1.EncryptionConfiguration
 	return pki.WriteFile(path, append([]byte(keyFileHeader), text...), 0o600)
 }
 
-// resourceNames returns the names of the encrypted kinds in the format of an
-// EncryptionConfiguration.
+// resourceNames returns the names of the encrypted kinds in the format of an EncryptionConfiguration.
 func resourceNames() []string {
 	names := make([]string, len(encryptedKinds))
 	for i, kind := range encryptedKinds {
@@ -133,15 +132,15 @@ func parseKeyFile(text []byte) (file keyFile, err error) {
 	return file, nil
 }
 
-// coverAllResources adds the uncovered resources to the configuration entry of Secrets, so that
-// the API server encrypts all of them with the same keys.
+// coverAllResources adds the uncovered resources to the entry that encrypts Secrets, so that the API server
+// encrypts all of them with the same keys.
 func (k keyFile) coverAllResources() error {
 	secrets := resourceEntry(k.configuration, encryptedKinds[0].resource)
 	secrets.Resources = append(secrets.Resources, k.uncoveredResources...)
 	return writeKeyFile(k.path, k.configuration)
 }
 
-// resourceEntry returns the entry of a configuration for a resource, nil if there is none.
+// resourceEntry returns the configuration's entry for a resource, or nil if there is none.
 func resourceEntry(configuration apiserverv1.EncryptionConfiguration, resource schema.GroupResource) *apiserverv1.ResourceConfiguration {
 	for i, entry := range configuration.Resources {
 		for _, name := range entry.Resources {
@@ -153,7 +152,7 @@ func resourceEntry(configuration apiserverv1.EncryptionConfiguration, resource s
 	return nil
 }
 
-// providerKeyNames validates the keys of the providers and returns the names of the keys.
+// providerKeyNames validates the providers' keys and returns the keys' names.
 func providerKeyNames(providers []apiserverv1.ProviderConfiguration) (names []string, err error) {
 	if len(providers) == 0 || providers[0].Secretbox == nil || len(providers[0].Secretbox.Keys) == 0 {
 		return nil, errFirstProvider

@@ -34,8 +34,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		select {
 		case <-l.disconnected:
-			// A server panics if its listener fails before the server is told to stop. So Accept
-			// returns the error only after the server has closed the listener.
+			// A server panics if its listener fails before the server is told to stop, so Accept returns the
+			// error only after the server has closed the listener.
 			<-l.closed
 		default:
 		}

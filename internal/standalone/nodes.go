@@ -104,9 +104,8 @@ func updateKubeletPort(ctx context.Context, client kubernetes.Interface, node *c
 	return nil
 }
 
-// kubeletStatus returns the part of a node's status that contains the address and port of the
-// kubelet API. The API server connects to the DNS name of the node. Pods on the node have the IP of
-// the node as host IP.
+// kubeletStatus returns the part of a node's status that contains the address and port of the kubelet API.
+// The API server connects to the node's DNS name. Pods on the node use the node's IP address as host IP.
 func kubeletStatus(node string, port int) corev1.NodeStatus {
 	return corev1.NodeStatus{
 		Addresses: []corev1.NodeAddress{

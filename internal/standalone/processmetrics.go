@@ -43,8 +43,8 @@ func isRuntimeMetric(name string) bool {
 	return slices.ContainsFunc(runtimePrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// MergeMetrics adds a family to a list. If the list has a family of the same name and type, MergeMetrics adds the
-// metrics to that family. A family of the same name with another type is not added.
+// MergeMetrics adds family to families. If families already contains a family with the same name and type,
+// MergeMetrics adds the metrics to it. It ignores a family with the same name and another type.
 func MergeMetrics(families []*dto.MetricFamily, added *dto.MetricFamily) []*dto.MetricFamily {
 	at := slices.IndexFunc(families, func(family *dto.MetricFamily) bool { return family.GetName() == added.GetName() })
 	switch {

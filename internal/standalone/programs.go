@@ -25,11 +25,11 @@ import (
 	"karmada.io/karmada/internal/version"
 )
 
-// ProgramsNode is the name of the node that runs programs of Karmada.
+// ProgramsNode is the name of the node that runs Karmada's programs.
 const ProgramsNode = "karmada-programs"
 
-// programsCapacity returns the capacity of the node ProgramsNode. The capacity is sufficient for a control
-// plane, but so small that the cluster's capacity is almost the capacity of its simulated nodes.
+// programsCapacity returns the capacity of ProgramsNode. It suffices for a control plane, but is so small
+// that the cluster's capacity is almost that of its simulated nodes.
 func programsCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("4"),

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// addressPrefix is the range of simulated addresses. It is reserved for networks of providers, so
-// that no host on a private network or on the Internet has such an address.
+// addressPrefix is the range of simulated addresses. It is reserved for providers' networks, so that no host
+// on a private network or on the Internet has such an address.
 var addressPrefix = netip.MustParsePrefix("100.64.0.0/10")
 
 // addAddresses adds the controllers that give Services of type LoadBalancer and Ingresses an address.
@@ -35,11 +35,11 @@ func addAddresses(mgr manager.Manager) error {
 	return nil
 }
 
-// addresses gives objects an address on which nothing listens.
+// addresses sets objects' addresses, on which nothing listens.
 type addresses struct{ cluster client.Client }
 
-// simulatedAddress returns the address of an object. It depends only on the UID, so that it never
-// changes. Two objects may have the same address, which has no effect.
+// simulatedAddress returns an object's address. It depends only on the UID, so that it never changes. That
+// two objects may have the same address has no effect.
 func simulatedAddress(uid types.UID) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(uid))
@@ -50,8 +50,8 @@ func simulatedAddress(uid types.UID) string {
 	return netip.AddrFrom4(address).String()
 }
 
-// reconcileService writes the address of a load balancer to the status of a Service of this type, and
-// removes it from a Service that had this type.
+// reconcileService writes the load balancer's address to the status of a Service of type LoadBalancer, and
+// removes it from a Service that no longer has this type.
 func (a *addresses) reconcileService(ctx context.Context, service *corev1.Service) error {
 	want := loadBalancerIngress(service)
 	if service.DeletionTimestamp != nil || slices.EqualFunc(want, service.Status.LoadBalancer.Ingress, isSameIngress) {
@@ -65,7 +65,7 @@ func (a *addresses) reconcileService(ctx context.Context, service *corev1.Servic
 	return nil
 }
 
-// loadBalancerIngress returns the address of the load balancer of a Service, which a user may set.
+// loadBalancerIngress returns the address of a Service's load balancer, which a user may set.
 func loadBalancerIngress(service *corev1.Service) []corev1.LoadBalancerIngress {
 	if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return nil
@@ -82,7 +82,7 @@ func isSameIngress(a, b corev1.LoadBalancerIngress) bool {
 	return a.IP == b.IP && a.Hostname == b.Hostname
 }
 
-// reconcileIngress writes an address to the status of an Ingress of any class.
+// reconcileIngress writes an address to the Ingress's status, regardless of its class.
 func (a *addresses) reconcileIngress(ctx context.Context, ingress *networkingv1.Ingress) error {
 	if ingress.DeletionTimestamp != nil || len(ingress.Status.LoadBalancer.Ingress) > 0 {
 		return nil

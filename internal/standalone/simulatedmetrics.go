@@ -21,17 +21,17 @@ import (
 	"sigs.k8s.io/metrics-server/pkg/api/generated/openapi"
 )
 
-// Annotations of a Pod with the usage of each of its containers, as KWOK defines them.
+// Annotations of a Pod that contain the usage of each of its containers, as defined by KWOK.
 const (
 	CPUUsageAnnotation    = "kwok.x-k8s.io/usage-cpu"
 	MemoryUsageAnnotation = "kwok.x-k8s.io/usage-memory"
 )
 
-// metricsWindow is the period over which the usage of a Pod is the same. The autoscaler uses only
-// metrics of a window in which the Pod was ready.
+// metricsWindow is the period during which a Pod's usage is constant. The autoscaler uses only metrics of a
+// window in which the Pod was ready.
 const metricsWindow = 15 * time.Second
 
-// Usage of a container that requests none of a resource.
+// Usage of a container that does not request a resource.
 var minUsage = corev1.ResourceList{
 	corev1.ResourceCPU:    resource.MustParse("1m"),
 	corev1.ResourceMemory: resource.MustParse("1Mi"),
@@ -40,8 +40,8 @@ var minUsage = corev1.ResourceList{
 // usageAnnotations maps each resource to the annotation with its usage.
 var usageAnnotations = map[corev1.ResourceName]string{corev1.ResourceCPU: CPUUsageAnnotation, corev1.ResourceMemory: MemoryUsageAnnotation}
 
-// simulatedMetrics is the API of resource metrics of a simulated cluster. It is served by the API server of the
-// cluster itself.
+// simulatedMetrics is the resource metrics API of a simulated cluster. The cluster's own API server serves
+// it.
 type simulatedMetrics struct {
 	now     func() time.Time
 	listers atomic.Pointer[listers]
@@ -74,7 +74,7 @@ func (m *simulatedMetrics) Install(server *genericapiserver.GenericAPIServer) er
 	return nil
 }
 
-// read makes the API serve the metrics of the Pods and nodes of a cache.
+// read makes the API serve the metrics of the Pods and nodes in a cache.
 func (m *simulatedMetrics) read(ctx context.Context, objects cache.Cache) error {
 	pods, err := objects.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -146,8 +146,7 @@ func addTo(total, added corev1.ResourceList) {
 	}
 }
 
-// containerMetrics returns the usage of each container: the value of an annotation, or half of the
-// request.
+// containerMetrics returns each container's usage: an annotation's value, or half of the request.
 func containerMetrics(pod *corev1.Pod) []metrics.ContainerMetrics {
 	found := make([]metrics.ContainerMetrics, len(pod.Spec.Containers))
 	for i := range pod.Spec.Containers {
@@ -200,7 +199,7 @@ func (n nodes) List(selector labels.Selector) ([]*corev1.Node, error) {
 // Get implements corelisters.NodeLister.
 func (n nodes) Get(name string) (*corev1.Node, error) { return n.listers.Load().nodes.Get(name) }
 
-// podMetadata lists the metadata of the Pods of the API, in a namespace unless it is empty.
+// podMetadata lists the metadata of Pods, in a namespace unless it is empty.
 type podMetadata struct {
 	m         *simulatedMetrics
 	namespace string

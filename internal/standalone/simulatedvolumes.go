@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// StorageClassName is the name of the default StorageClass of a simulated cluster.
+	// StorageClassName is the name of a simulated cluster's default StorageClass.
 	StorageClassName = "standard"
 	// provisioner is the provisioner of this StorageClass, and the driver of its volumes.
 	provisioner = "simulated-volumes"
@@ -75,8 +75,8 @@ func (v *volumes) provision(ctx context.Context, claim *corev1.PersistentVolumeC
 	return nil
 }
 
-// newVolume returns the volume for a claim. Its name contains the UID of the claim, so that there is
-// one volume for each claim.
+// newVolume returns the volume for a claim. Its name contains the claim's UID, so that each claim gets one
+// volume.
 func newVolume(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	name := "pvc-" + string(claim.UID)
 	var class string

@@ -1,10 +1,11 @@
-// Package standalone runs a whole Kubernetes cluster inside one process, without containers: etcd,
-// kube-apiserver, kube-controller-manager, kube-scheduler and simulated nodes are compiled in, and are
-// started with their option structs.
+// Package standalone runs a Kubernetes cluster inside one process, without containers: etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler and simulated nodes are compiled in and started with their option
+// structs. It manages the key that encrypts Secrets and Works in etcd, and simulates the volumes, addresses
+// and metrics of a cluster.
 //
-// Only this package and its subpackages link k8s.io/kubernetes, the etcd server and KWOK. By default,
-// every server listens on loopback; etcd listens only on a unix socket that requires a client
-// certificate. Every server ends with the context with which it was started.
+// Only this package and its subpackages link k8s.io/kubernetes, the etcd server and KWOK. By default, every
+// server listens on loopback; etcd listens only on a unix socket that requires a client certificate. Every
+// server ends with the context with which it was started.
 package standalone
 
 import (
@@ -55,8 +56,8 @@ func startServer(ctx context.Context, name string, run func(context.Context) err
 // is stopped anyway.
 const stopTimeout = 3 * time.Second
 
-// serverGroup is a set of servers in stages. The servers of a later stage need the servers of
-// earlier stages, so later stages are stopped first.
+// serverGroup contains servers in stages. Servers depend on those of earlier stages, so later stages are
+// stopped first.
 type serverGroup struct {
 	mu     sync.Mutex
 	stages [][]*server

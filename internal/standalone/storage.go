@@ -23,8 +23,8 @@ func SaveSnapshot(ctx context.Context, dir, file, prefix string) (etcd.Snapshot,
 	return etcd.SaveSnapshot(ctx, storageDir(dir), certsDir(dir), file, prefix)
 }
 
-// ReadEtcdValues returns the values under a prefix in the etcd of a cluster in dir. The cluster
-// must not run. The caller must hold the lock of the data directory.
+// ReadEtcdValues returns the values under a prefix in a cluster's etcd in dir. The cluster must not run, and
+// the caller must hold the data directory's lock.
 func ReadEtcdValues(ctx context.Context, dir, prefix string) (values [][]byte, err error) {
 	server, err := etcd.Start(ctx, etcd.Options{DataDir: storageDir(dir), Fsync: true})
 	if err != nil {

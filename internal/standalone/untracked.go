@@ -13,10 +13,10 @@ import (
 // untrackedFieldsName is the name of the admission plugin.
 const untrackedFieldsName = "KarmadaUntrackedFields"
 
-// untrackedFields removes the managed fields of objects that the controllers of a simulated
-// cluster create, such as Pods and events. The controllers write these objects often, and tracking
-// the owner of each field is a large part of the cost of these writes. Objects that a user or
-// Karmada creates, or that server-side apply writes, keep their managed fields.
+// untrackedFields removes the managed fields of objects that a simulated cluster's controllers create, such
+// as Pods and events. The controllers write these objects often, and tracking the fields' owners is a large
+// part of each write's cost. Objects that a user or Karmada creates, or that are written by server-side
+// apply, keep their managed fields.
 type untrackedFields struct{ *admission.Handler }
 
 var _ admission.MutationInterface = untrackedFields{}

@@ -16,11 +16,9 @@ import (
 // AllowedCIDRsFlag is the name of the flag that sets AddressRules.Allowed.
 const AllowedCIDRsFlag = "agent-endpoint-allowed-cidrs"
 
-// metadataAddresses returns the addresses of cloud metadata services that are not link-local: those
-// of Amazon Web Services, Alibaba Cloud, Azure and Oracle Cloud.
-func metadataAddresses() []string {
-	return []string{"fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"}
-}
+// metadataAddresses are the addresses of cloud metadata services that are not link-local: those of Amazon
+// Web Services, Alibaba Cloud, Azure and Oracle Cloud.
+var metadataAddresses = []string{"fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"}
 
 // AddressRules decide to which addresses an agent may make the control plane connect. An agent
 // chooses such an address in spec.apiEndpoint and spec.proxyURL of its Cluster.
@@ -50,10 +48,10 @@ func (r AddressRules) Check(to netip.AddrPort) error {
 	if r.isAllowed(address) {
 		return nil
 	}
-	if err := r.checkAddress(address); err != nil || !isEmbedding || r.isAllowed(embedded) {
+	if err := r.validateAddress(address); err != nil || !isEmbedding || r.isAllowed(embedded) {
 		return err
 	}
-	if err := r.checkAddress(embedded); err != nil {
+	if err := r.validateAddress(embedded); err != nil {
 		return fmt.Errorf("%s leads to an IPv4 address, and %w", address, err)
 	}
 	return nil
@@ -63,8 +61,8 @@ func (r AddressRules) isAllowed(address netip.Addr) bool {
 	return slices.ContainsFunc(r.Allowed, func(allowed netip.Prefix) bool { return allowed.Contains(address) })
 }
 
-// checkAddress checks an address for which no exception exists.
-func (r AddressRules) checkAddress(address netip.Addr) error {
+// validateAddress checks an address for which no exception exists.
+func (r AddressRules) validateAddress(address netip.Addr) error {
 	switch {
 	case address.IsLoopback():
 		return fmt.Errorf("%s is a loopback address", address)
@@ -74,7 +72,7 @@ func (r AddressRules) checkAddress(address netip.Addr) error {
 		return fmt.Errorf("%s is the unspecified address", address)
 	case !address.IsGlobalUnicast():
 		return fmt.Errorf("%s is not a unicast address", address)
-	case slices.Contains(metadataAddresses(), address.String()):
+	case slices.Contains(metadataAddresses, address.String()):
 		return fmt.Errorf("%s is the address of a metadata service", address)
 	case slices.Contains(r.OwnAddresses, address):
 		return fmt.Errorf("%s is an address of the control plane", address)
@@ -103,9 +101,9 @@ func embeddedIPv4(address netip.Addr) (embedded netip.Addr, found bool) {
 	return netip.Addr{}, false
 }
 
-// checkHost does the same as Check for the host of a URL. Only the connection shows the addresses
-// behind a DNS name, so checkHost rejects only names that are always local, and OwnHost.
-func (r AddressRules) checkHost(host string, port uint16) error {
+// validateHost does the same as Check for the host of a URL. Only the connection shows the addresses
+// behind a DNS name, so validateHost rejects only names that are always local, and OwnHost.
+func (r AddressRules) validateHost(host string, port uint16) error {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return r.Check(netip.AddrPortFrom(address, port))
 	}
@@ -133,14 +131,14 @@ func (r AddressRules) validate(written, stored *clusterv1alpha1.Cluster) field.E
 		if each.address == "" || each.address == each.stored {
 			continue
 		}
-		if err := r.checkURL(each.address, each.schemes); err != nil {
+		if err := r.validateURL(each.address, each.schemes); err != nil {
 			errs = append(errs, field.Forbidden(field.NewPath("spec", each.name), addressProblem(written.Name, err)))
 		}
 	}
 	return errs
 }
 
-func (r AddressRules) checkURL(address string, schemes []string) error {
+func (r AddressRules) validateURL(address string, schemes []string) error {
 	target, err := url.Parse(address)
 	if err != nil || target.Hostname() == "" {
 		return fmt.Errorf("%q is not a URL with a host", shortened(address))
@@ -152,7 +150,7 @@ func (r AddressRules) checkURL(address string, schemes []string) error {
 	if target.Port() == "" {
 		port = map[string]uint64{"http": 80, "https": 443, "socks5": 1080}[target.Scheme]
 	}
-	return r.checkHost(target.Hostname(), uint16(port))
+	return r.validateHost(target.Hostname(), uint16(port))
 }
 
 // AddressError is the error for a connection to an address that an agent must not choose.

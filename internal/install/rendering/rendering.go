@@ -150,7 +150,7 @@ func (i Installation) render(keep func(name string) bool) ([]*unstructured.Unstr
 	selected.Metadata = &metadata
 	selected.Templates = nil
 	for _, file := range loaded.Templates {
-		if isHelper(file.Name) || keep(file.Name) && isManifest(file.Name) {
+		if path.Ext(file.Name) == ".tpl" || keep(file.Name) && isManifest(file.Name) {
 			selected.Templates = append(selected.Templates, file)
 		}
 	}
@@ -160,8 +160,6 @@ func (i Installation) render(keep func(name string) bool) ([]*unstructured.Unstr
 	}
 	return decodeAll(rendered)
 }
-
-func isHelper(name string) bool { return path.Ext(name) == ".tpl" }
 
 func isManifest(name string) bool { return path.Ext(name) == ".yaml" }
 

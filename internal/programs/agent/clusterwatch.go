@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -92,7 +93,7 @@ func (c *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) tool
 		if !ok || cluster.Name != name {
 			return nil
 		}
-		if err := checkClusterID(cluster, c.id); err != nil {
+		if err := verifyClusterID(cluster, c.id); err != nil {
 			reportLost(err)
 		}
 		return cluster
@@ -118,7 +119,7 @@ func (c *clusterWatch) checkCluster(ctx context.Context) error {
 		cluster, err := c.agent.getCluster(ctx)
 		switch {
 		case err == nil:
-			return checkClusterID(cluster, c.id)
+			return verifyClusterID(cluster, c.id)
 		case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
 			return nil
 		}
@@ -135,7 +136,7 @@ func (c *clusterWatch) checkCluster(ctx context.Context) error {
 // getCluster reads the Cluster from the control plane.
 func (a *agent) getCluster(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	found := &clusterv1alpha1.Cluster{}
-	return found, a.clusters.Get(ctx, clusterKey(a.cluster.Name), found)
+	return found, a.clusters.Get(ctx, types.NamespacedName{Name: a.cluster.Name}, found)
 }
 
 // awaitCluster waits until the Cluster exists again. The agent does not create the Cluster itself.
@@ -147,7 +148,7 @@ func (a *agent) awaitCluster(ctx context.Context, id string) (*clusterv1alpha1.C
 	for delay := returnBackoffBase; ; delay = min(2*delay, returnBackoffMax) {
 		cluster, err := a.getCluster(ctx)
 		if err == nil {
-			if err := checkClusterID(cluster, id); err != nil {
+			if err := verifyClusterID(cluster, id); err != nil {
 				return nil, err
 			}
 			logger.Info("The Cluster exists again: restarting the controllers")

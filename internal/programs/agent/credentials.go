@@ -304,7 +304,7 @@ func (c *credentials) reloadFile(ctx context.Context) (targetChanged bool, err e
 	if err != nil {
 		return false, fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
 	}
-	targetChanged, err = c.checkTarget(ctx, file)
+	targetChanged, err = c.verifyTarget(ctx, file)
 	// A kubeconfig may refer to other files, whose content can change although the kubeconfig does
 	// not change. So read the kubeconfig again after a rejection.
 	if err == nil && !targetChanged && (!bytes.Equal(file, c.fileContent) || c.isRejected()) {

@@ -58,11 +58,12 @@ func (o *Options) newAgent() (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	member, err := newSecretClient(local)
+	member, err := newSingleKindClient(local, "the cluster", corev1.AddToScheme, corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := newClusterReader(karmada.waitingConfig)
+	clusters, err := newSingleKindClient(karmada.waitingConfig, "the control plane", clusterv1alpha1.AddToScheme,
+		clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), meta.RESTScopeRoot)
 	if err != nil {
 		return nil, err
 	}
@@ -91,15 +92,6 @@ func (o *Options) newAgent() (*agent, error) {
 	return a, nil
 }
 
-// newSecretClient returns a client for single Secrets of the cluster.
-func newSecretClient(local *rest.Config) (client.Client, error) {
-	return newSingleKindClient(local, "the cluster", corev1.AddToScheme, corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
-}
-
-func newClusterReader(karmada *rest.Config) (client.Reader, error) {
-	return newSingleKindClient(karmada, "the control plane", clusterv1alpha1.AddToScheme, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), meta.RESTScopeRoot)
-}
-
 // newSingleKindClient returns a client for one kind. It sends no discovery requests.
 func newSingleKindClient(config *rest.Config, server string, add func(*runtime.Scheme) error, kind schema.GroupVersionKind, scope meta.RESTScope) (client.Client, error) {
 	scheme := runtime.NewScheme()
@@ -114,8 +106,6 @@ func newSingleKindClient(config *rest.Config, server string, add func(*runtime.S
 	}
 	return result, nil
 }
-
-func clusterKey(cluster string) types.NamespacedName { return types.NamespacedName{Name: cluster} }
 
 // register registers the cluster as soon as both API servers respond. It returns nil if ctx ends
 // before that.
@@ -162,15 +152,15 @@ func (a *agent) tryRegister(ctx context.Context) (*clusterv1alpha1.Cluster, erro
 // returns an error if the Cluster now belongs to another cluster.
 func (a *agent) memberConfig(id string) func(*clusterv1alpha1.Cluster) (*rest.Config, error) {
 	return func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error) {
-		if err := checkClusterID(cluster, id); err != nil {
+		if err := verifyClusterID(cluster, id); err != nil {
 			return nil, err
 		}
 		return a.member, nil
 	}
 }
 
-// checkClusterID returns an error if the Cluster belongs to another cluster.
-func checkClusterID(cluster *clusterv1alpha1.Cluster, id string) error {
+// verifyClusterID returns an error if the Cluster belongs to another cluster.
+func verifyClusterID(cluster *clusterv1alpha1.Cluster, id string) error {
 	if cluster.Spec.ID == id {
 		return nil
 	}

@@ -48,9 +48,9 @@ func newTarget(kubeconfig *clientcmdapi.Config, context string) (target, error) 
 	return found, nil
 }
 
-// checkTarget reports whether a valid kubeconfig has another target than the current kubeconfig.
+// verifyTarget reports whether a valid kubeconfig has another target than the current kubeconfig.
 // In this case, it closes targetChanged.
-func (c *credentials) checkTarget(ctx context.Context, kubeconfig []byte) (bool, error) {
+func (c *credentials) verifyTarget(ctx context.Context, kubeconfig []byte) (bool, error) {
 	loaded, err := c.load(kubeconfig)
 	if err != nil {
 		return false, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -293,15 +292,11 @@ func onlyPinned(ca []byte, pins []registration.Pin) ([]byte, error) {
 		pin := registration.NewPin(certificate)
 		found = append(found, pin.String())
 		if slices.Contains(pins, pin) {
-			trusted = append(trusted, encodePEM(certificate)...)
+			trusted = append(trusted, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: certificate.Raw})...)
 		}
 	}
 	if len(trusted) == 0 {
 		return nil, fmt.Errorf("its certificate authority has the hash %s, which matches none of the given hashes: check the hash with karmadactl token create --print-register-command, and check that the endpoint belongs to the control plane", strings.Join(found, ", "))
 	}
 	return trusted, nil
-}
-
-func encodePEM(certificate *x509.Certificate) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: certificate.Raw})
 }

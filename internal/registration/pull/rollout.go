@@ -102,7 +102,7 @@ func (r Register) describeFailure(ctx context.Context, member *clusterclient.Cli
 		}
 		fmt.Fprintf(&text, "\n%s: %s", member.Describe(pod), reason)
 		if tail := r.logTail(ctx, pod.Name, isRestarted); tail != "" {
-			fmt.Fprintf(&text, "; the end of its log:\n%s", indent(tail))
+			fmt.Fprintf(&text, "; the end of its log:\n\t%s", strings.ReplaceAll(tail, "\n", "\n\t"))
 		}
 	}
 	return text.String()
@@ -163,5 +163,3 @@ func (r Register) logTail(ctx context.Context, pod string, previous bool) string
 	}
 	return strings.TrimSpace(string(content))
 }
-
-func indent(text string) string { return "\t" + strings.ReplaceAll(text, "\n", "\n\t") }

@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// socketName is the name of the socket in the data directory. It is also the name that clients
-	// verify in the serving certificate: clients of etcd use the last element of the socket's path.
+	// socketName is the socket's name in the data directory. Clients verify it in the serving certificate,
+	// because etcd clients verify the last element of a socket's path.
 	socketName = "etcd.sock"
 	// minKeepaliveInterval is the shortest interval at which etcd accepts keepalive pings. It is the
 	// default of the etcd program. API servers send a ping every 30 s.
 	minKeepaliveInterval = 5 * time.Second
 )
 
-// Names of the certificates in the directory of Options.Certs. The authority signs nothing else, so
-// that other certificates of a cluster, such as those of agents, give no access to etcd.
+// Names of the certificates in Options.Certs. The authority signs nothing else, so that a cluster's other
+// certificates, such as agents', give no access to etcd.
 const (
 	certAuthority = "etcd-ca"
 	certServer    = "etcd-server"
 	certClient    = "etcd-client"
 )
 
-// Certificates creates etcd's certificate authority in certs if it does not exist, and returns the
-// certificates of the socket and of its clients, which the caller must issue and renew. lifetime is
-// their validity; 0 means pki.DefaultLeafLifetime.
+// Certificates creates etcd's certificate authority in certs if it does not exist. It returns the
+// certificates of the socket and its clients, which the caller must issue and renew. lifetime is their
+// validity; 0 means pki.DefaultLeafLifetime.
 func Certificates(certs pki.Dir, lifetime time.Duration) ([]pki.Renewable, error) {
 	authority, err := certs.EnsureAuthority(certAuthority, certAuthority)
 	if err != nil {

@@ -29,8 +29,8 @@ func (k *karmadaOptions) addAdmission(o *genericoptions.AdmissionOptions) {
 	k.wrapWebhooks(o)
 }
 
-// wrapWebhooks makes the webhook plugins of an API server call the webhook of Karmada in this
-// process. The first decorator of an API server gets the plugin itself.
+// wrapWebhooks makes an API server's webhook plugins call Karmada's webhook in this process. It must be the
+// first decorator, because it needs the plugin itself.
 func (k *karmadaOptions) wrapWebhooks(o *genericoptions.AdmissionOptions) {
 	decorate := func(plugin apiserveradmission.Interface, _ string) apiserveradmission.Interface {
 		if calls, ok := plugin.(initializer.WantsAuthenticationInfoResolverWrapper); ok {
@@ -41,8 +41,8 @@ func (k *karmadaOptions) wrapWebhooks(o *genericoptions.AdmissionOptions) {
 	o.Decorators = append(apiserveradmission.Decorators{apiserveradmission.DecoratorFunc(decorate)}, o.Decorators...)
 }
 
-// wrapConversion makes the CRDs of an API server call the conversion webhook of Karmada in this
-// process. From then on, requests to the webhook are answered.
+// wrapConversion makes an API server's CRDs call Karmada's conversion webhook in this process, and starts to
+// serve requests to the webhook.
 func (k *karmadaOptions) wrapConversion(config *app.Config) error {
 	if !k.Admission {
 		return nil
@@ -51,7 +51,7 @@ func (k *karmadaOptions) wrapConversion(config *app.Config) error {
 	if err != nil {
 		return err
 	}
-	k.answer.set(admission.NewWebhookHandler(reviewer))
+	k.admissionHandler.set(admission.NewWebhookHandler(reviewer))
 	extra := &config.ApiExtensions.ExtraConfig
 	wrapped := extra.AuthResolverWrapper
 	extra.AuthResolverWrapper = func(delegate webhookclient.AuthenticationInfoResolver) webhookclient.AuthenticationInfoResolver {
@@ -60,7 +60,7 @@ func (k *karmadaOptions) wrapConversion(config *app.Config) error {
 	return nil
 }
 
-// wrapResolver returns a resolver whose clients of the webhook of Karmada call this process.
+// wrapResolver returns a resolver whose clients for Karmada's webhook call this process.
 func (k *karmadaOptions) wrapResolver(delegate webhookclient.AuthenticationInfoResolver) webhookclient.AuthenticationInfoResolver {
 	return &webhookclient.AuthenticationInfoResolverDelegator{
 		ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
@@ -90,20 +90,20 @@ func (k *karmadaOptions) isAdmissionHost(host string) bool {
 // certificate, because no request leaves the process.
 func (k *karmadaOptions) inProcessConfig() *rest.Config {
 	return &rest.Config{WrapTransport: func(http.RoundTripper) http.RoundTripper {
-		return &standalone.InProcessTransport{Handler: &k.answer}
+		return &standalone.InProcessTransport{Handler: &k.admissionHandler}
 	}}
 }
 
-// answer is a handler that is set after the clients that call it.
-type answer struct {
+// lateHandler is a handler that is set after the clients that call it were created.
+type lateHandler struct {
 	handler atomic.Pointer[http.Handler]
 }
 
-func (a *answer) set(handler http.Handler) { a.handler.Store(&handler) }
+func (l *lateHandler) set(handler http.Handler) { l.handler.Store(&handler) }
 
 // ServeHTTP implements http.Handler.
-func (a *answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	handler := a.handler.Load()
+func (l *lateHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	handler := l.handler.Load()
 	if handler == nil {
 		http.Error(w, "the admission of Karmada is not configured yet", http.StatusServiceUnavailable)
 		return

@@ -29,8 +29,8 @@ const (
 	readyPollInterval = 200 * time.Millisecond
 )
 
-// clusterAPI is the server of the Cluster API in the process of an API server. It listens on
-// loopback, and the aggregation layer of the API server is its only client.
+// clusterAPI serves the Cluster API in an API server's process. It listens on loopback, and its only client
+// is the API server's aggregation layer.
 type clusterAPI struct {
 	listener net.Listener
 	karmada  *rest.Config

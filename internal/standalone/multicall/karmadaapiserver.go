@@ -29,8 +29,18 @@ import (
 // karmadaAPIServerName is the program's name.
 const karmadaAPIServerName = "karmada-apiserver"
 
-// newKarmadaAPIServerCommand returns the command. It handles signals, so a process can call it only once. The
-// steps before a run are those of the command of kube-apiserver.
+// newKarmadaAPIServerCommand returns the command karmada-apiserver: kube-apiserver with flags that run
+// Karmada's admission and the Cluster API in its process. It then needs no Pod of karmada-webhook or
+// karmada-aggregated-apiserver, so no admission request can fail because such a Pod is down. Without these
+// flags, the program is kube-apiserver.
+//
+// Replicas need not agree on anything, because each of them applies the same rules and stores all state in
+// the same etcd. Replicas with and without the flags may serve the same control plane, because the objects
+// that register webhooks and the Cluster API are the same; a replica with the flags serves these requests
+// itself.
+//
+// The command handles signals, so a process may create it only once. The steps before a run are those of
+// kube-apiserver's command.
 func newKarmadaAPIServerCommand() *cobra.Command {
 	server, karmada := options.NewServerRunOptions(), newOptions()
 	ctx := genericapiserver.SetupSignalContext()

@@ -49,11 +49,7 @@ func keepOnlyVersionFlag() error {
 	if version == nil {
 		return fmt.Errorf("the flags of %s: no library defines --version", os.Args[0])
 	}
-	removeGlobalFlags()
+	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	pflag.CommandLine.AddFlag(version)
 	return nil
-}
-
-func removeGlobalFlags() {
-	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 }

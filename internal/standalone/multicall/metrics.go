@@ -28,10 +28,10 @@ const (
 	queueMetricPrefix = "workqueue_"
 )
 
-// componentRegistry is the registry of a program of Karmada. client-go accepts only one receiver of
-// its metrics in a process, and the packages of Kubernetes are initialized first. Therefore
-// metrics of requests and queues are in the registry of Kubernetes. componentRegistry adds these
-// metrics, as if the packages of Kubernetes were not linked.
+// componentRegistry is the registry of a Karmada program. client-go accepts only one receiver of its metrics
+// in a process, and the Kubernetes packages are initialized first, so metrics of requests and queues are in
+// the Kubernetes registry. componentRegistry adds these metrics, as if the Kubernetes packages were not
+// linked.
 type componentRegistry struct {
 	metrics.RegistererGatherer
 	linked prometheus.Gatherer
@@ -78,8 +78,7 @@ func pair(name, value string) *dto.LabelPair {
 // that the programs of Kubernetes have too.
 const leaderElectionPrefix = "leader_election_"
 
-// leaderElectionCollector adds the metrics of leader election to the metrics of a program of
-// Kubernetes.
+// leaderElectionCollector adds leader election metrics to a Kubernetes program's metrics.
 type leaderElectionCollector struct{ from prometheus.Gatherer }
 
 // Describe implements prometheus.Collector. It describes nothing, because the metrics are defined by

@@ -18,21 +18,21 @@ import (
 type karmadaOptions struct {
 	// Admission runs the admission of Karmada in this process.
 	Admission bool
-	// AdmissionHosts are the DNS names of the webhook of Karmada. Requests to these names are
-	// answered in this process.
+	// AdmissionHosts are the DNS names of Karmada's webhook. Requests to these names are served in this
+	// process.
 	AdmissionHosts []string
 	// ClusterAPI serves the Cluster API in this process.
 	ClusterAPI bool
-	// ClusterAPICert and ClusterAPIKey are the files of the serving certificate of the Cluster API.
-	// Empty means the files of the serving certificate of the API server.
+	// ClusterAPICert and ClusterAPIKey are the Cluster API's serving certificate files. If they are empty,
+	// the API server's files are used.
 	ClusterAPICert, ClusterAPIKey string
 	// Agents limit what agents may write in their Clusters.
 	Agents aggregated.AgentOptions
 
 	gates *gates.Set
 	rules *webhook.Rules
-	// answer serves the requests to AdmissionHosts.
-	answer answer
+	// admissionHandler serves the requests to AdmissionHosts.
+	admissionHandler lateHandler
 }
 
 func newOptions() *karmadaOptions {

@@ -17,8 +17,7 @@ const (
 	secondOctet   = 64
 	addressBits   = 22
 	addressesMask = 1<<addressBits - 1
-	// serviceBit is a bit of the second octet that all addresses of Services have. Without it, the
-	// address is one of a Pod.
+	// serviceBit is set in the second octet of every Service address and of no Pod address.
 	serviceBit = 32
 )
 

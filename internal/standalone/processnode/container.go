@@ -48,7 +48,7 @@ type container struct {
 	isInit bool
 
 	mu sync.Mutex
-	// status is the status of the container in the Pod's status.
+	// status is the container's status in the Pod's status.
 	status corev1.ContainerStatus
 	// failures counts the consecutive ends of the program. The count determines the delay before
 	// the next start.
@@ -92,7 +92,7 @@ func (c *container) currentStatus() corev1.ContainerStatus {
 	return *c.status.DeepCopy()
 }
 
-// updateStatus changes the status of the container and schedules a report of the status.
+// updateStatus changes the container's status and schedules a report.
 func (c *container) updateStatus(update func(status *corev1.ContainerStatus)) {
 	c.mu.Lock()
 	update(&c.status)
@@ -193,16 +193,15 @@ func (c *container) runOnce(ctx context.Context) {
 // delay before the next start.
 const maxStartFailures = 2
 
-// recordStartFailure records why the program could not be started. The caller retries the start
-// later.
+// recordStartFailure records why the program could not be started. The caller retries later.
 func (c *container) recordStartFailure(reason string, err error) {
 	message, isKnown := err.Error(), false
 	c.updateStatus(func(status *corev1.ContainerStatus) {
 		if reason == reasonErrImagePull && c.failures > 0 {
 			reason = reasonPullBackOff
 		}
-		// A missing object can be created at any time, so, unlike after failures of the program,
-		// the delay between retries stays short.
+		// A missing object may be created at any time, so the delay between retries stays short, unlike after
+		// failures of the program.
 		c.failures = min(c.failures+1, maxStartFailures)
 		if old := status.State.Waiting; old != nil {
 			isKnown = old.Message == message
@@ -234,7 +233,9 @@ func (c *container) start(ctx context.Context) (launched *process, reason string
 		return nil, reasonStartError, err
 	}
 	stdout, stderr := log.Stream(stdoutName), log.Stream(stderrName)
-	launched, err = launch(c.pod.node.spawner, newExecCmd(command), c.confinement(command), stdout, stderr)
+	// Argument 0 is the program's name, by which a file with several programs selects one.
+	cmd := &exec.Cmd{Path: command.Path, Args: append([]string{command.Name}, command.Args...), Env: command.Env, Dir: command.Dir}
+	launched, err = launch(c.pod.node.spawner, cmd, c.confinement(command), stdout, stderr)
 	if err != nil {
 		log.Close()
 		return nil, reasonStartError, err
@@ -326,8 +327,8 @@ func (c *container) confinement(command layout.Command) confinement {
 	confinement := confinement{
 		Program: command.Path, Read: slices.Concat(systemFiles(), c.egressFiles()), Write: []string{filepath.Join(c.dir, "root")},
 	}
-	// Allow access to the whole directory of a volume, because a volume's files are links to the current
-	// version of the files in the same directory.
+	// Allow access to the volume's whole directory, because its files are links to their current version in
+	// the same directory.
 	for _, mount := range c.spec.VolumeMounts {
 		v := c.pod.volumes[mount.Name]
 		if v.IsWritable() && !mount.ReadOnly {
@@ -339,13 +340,7 @@ func (c *container) confinement(command layout.Command) confinement {
 	return confinement
 }
 
-// newExecCmd returns the process of a command. Argument 0 is the program's name, by which a file with
-// several programs selects one.
-func newExecCmd(command layout.Command) *exec.Cmd {
-	return &exec.Cmd{Path: command.Path, Args: append([]string{command.Name}, command.Args...), Env: command.Env, Dir: command.Dir}
-}
-
-// logPath returns the path of the log of one run of the container.
+// logPath returns the path of the log of the container's given run.
 func (c *container) logPath(run int32) string {
 	return filepath.Join(c.dir, "logs", strconv.Itoa(int(run))+".log")
 }
@@ -395,21 +390,21 @@ func (c *container) recordEnd(ctx context.Context, launched *process, began time
 	})
 }
 
-// The limits of a termination message are those of a kubelet.
+// Limits of a termination message, as in a kubelet.
 const (
 	maxTerminationLines = 80
 	maxTerminationBytes = 2048
 )
 
-// terminationMessage returns the end of the log of a program that failed, if the container asks for it.
-// The file of a termination message is not supported.
+// terminationMessage returns the end of a failed program's log, if the container requests it. Termination
+// message files are not supported.
 func (c *container) terminationMessage(ctx context.Context, launched *process) string {
 	if launched.ExitCode() == 0 || c.spec.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
 		return ""
 	}
 	var text bytes.Buffer
 	path := c.logPath(c.currentStatus().RestartCount)
-	// A log that cannot be read gives no message, as in a kubelet.
+	// As in a kubelet, a log that cannot be read yields no message.
 	_ = readLog(context.WithoutCancel(ctx), path, nil, logQuery{Tail: maxTerminationLines}, &text)
 	return string(text.Bytes()[max(0, text.Len()-maxTerminationBytes):])
 }

@@ -54,7 +54,7 @@ func createLog(path string, now func() time.Time) (*logFile, error) {
 	return &logFile{path: path, now: now, file: file, written: make(chan struct{})}, nil
 }
 
-// Stream returns a writer for one of the output streams of the program.
+// Stream returns a writer for one of the program's output streams.
 func (f *logFile) Stream(name string) *logStream { return &logStream{log: f, name: name} }
 
 func (f *logFile) writeLine(stream, tag string, text []byte) error {
@@ -94,7 +94,7 @@ func (f *logFile) rotate() error {
 	return nil
 }
 
-// Close closes the log. Calls of ReadLog that follow the log then return.
+// Close closes the log and ends the readLog calls that follow it.
 func (f *logFile) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,8 +118,8 @@ func removeFile(path string) error {
 	return nil
 }
 
-// state returns the number of rotations, a channel that is closed at the next change, and
-// whether the log is closed.
+// state returns the number of rotations, a channel that is closed at the next change, and whether the log is
+// closed.
 func (f *logFile) state() (rotations int, written <-chan struct{}, closed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,10 +175,9 @@ type logQuery struct {
 	Since time.Time
 	// logStream selects the lines of one output stream. Empty means all streams.
 	Stream string
-	// Tail is the maximum number of lines, counted from the end of the log. A negative value means
-	// all lines.
+	// Tail limits the number of lines, counted from the end of the log. A negative value means all lines.
 	Tail int
-	// LimitBytes is the maximum number of bytes. 0 means no limit.
+	// LimitBytes limits the number of bytes. 0 means no limit.
 	LimitBytes int64
 }
 
@@ -218,7 +217,7 @@ type printer struct {
 	query   logQuery
 	out     io.Writer
 	printed int64
-	// offset is the number of bytes of the current file that were read.
+	// offset is the number of bytes that were read from the current file.
 	offset int64
 }
 
@@ -254,7 +253,7 @@ func completeLines(from io.Reader) (lines []string, read int64, err error) {
 	}
 }
 
-// follow prints new lines until the log is closed or ctx ends.
+// follow writes new lines until the log is closed or ctx ends.
 func (p *printer) follow(ctx context.Context, log *logFile, rotations int) error {
 	for {
 		current, written, closed := log.state()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -88,7 +89,7 @@ func (c *container) exec(ctx context.Context, arguments []string, streams standa
 	cmd := exec.CommandContext(ctx, execCommand.Path)
 	cmd.Args = append([]string{execCommand.Name}, execCommand.Args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = execCommand.Env, execCommand.Dir, outputTimeout
-	cmd.Cancel = func() error { killProcessGroup(cmd); return nil }
+	cmd.Cancel = func() error { signalGroup(cmd, syscall.SIGKILL); return nil }
 	cmd.Stdout, cmd.Stderr = streams.Stdout, streams.Stderr
 	if streams.Stdin != nil {
 		// With cmd.Stdin, Wait would block until the client sends more input, so use a pipe.

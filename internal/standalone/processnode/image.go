@@ -14,7 +14,7 @@ import (
 // contains them on this machine. This file selects a program by its argument 0.
 const Image = "karmada"
 
-// componentPrograms are the programs that have images and files of their own name.
+// componentPrograms are the programs whose images and files have the same name.
 func componentPrograms() []string {
 	return []string{
 		"karmada-agent", "karmada-aggregated-apiserver", "karmada-controller-manager", "karmada-descheduler",
@@ -22,8 +22,8 @@ func componentPrograms() []string {
 	}
 }
 
-// upstreamPrograms are the programs of other projects that the file Image contains. The image of
-// the other project runs the program of this file too.
+// upstreamPrograms are the programs of other projects that the file Image contains. Their upstream images
+// select the same programs.
 func upstreamPrograms() []string {
 	return []string{"etcd", "kube-apiserver", "kube-controller-manager"}
 }

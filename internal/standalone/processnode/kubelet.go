@@ -80,7 +80,7 @@ func (n *Node) serveLogs(w http.ResponseWriter, r *http.Request) {
 	_ = readLog(r.Context(), path, log, query, flushWriter{w})
 }
 
-// flushWriter flushes the response after every write, because clients may follow the log.
+// flushWriter flushes the response after every write, because clients may follow a log.
 type flushWriter struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

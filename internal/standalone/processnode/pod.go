@@ -27,7 +27,7 @@ const (
 	serviceAccountPath     = "/var/run/secrets/kubernetes.io/serviceaccount"
 	serviceAccountVariable = podenvironment.ServiceAccountVariable
 
-	// hostDir is the directory of the files of hostPath volumes, in the directory of the node.
+	// hostDir is the directory, in the node's directory, that contains the files of hostPath volumes.
 	hostDir = "host"
 	// refreshPeriod is the interval at which volumes are compared with their sources.
 	refreshPeriod = 10 * time.Second
@@ -210,7 +210,7 @@ func (p *pod) runContainers(ctx context.Context) {
 	if isFinished(p.latest()) {
 		return
 	}
-	if err := errors.Join(p.node.options.Disabled, checkSupported(p.spec())); err != nil {
+	if err := errors.Join(p.node.options.Disabled, validateSupported(p.spec())); err != nil {
 		p.setAllWaiting(reasonConfigError, err)
 		<-ctx.Done()
 		return
@@ -262,7 +262,7 @@ func (p *pod) setAllWaiting(reason string, err error) {
 	p.recordEvent(corev1.EventTypeWarning, kind, message)
 }
 
-// prepareVolumes writes the volumes, and retries until that succeeds.
+// prepareVolumes writes the volumes, and retries until it succeeds.
 func (p *pod) prepareVolumes(ctx context.Context) bool {
 	for delay := retryDelay / 2; ; delay = min(2*delay, refreshPeriod) {
 		err := p.updateVolumes(ctx)
@@ -385,7 +385,7 @@ func (p *pod) finishDeletion(ctx context.Context) {
 	}
 }
 
-// hostname returns the name of the host in the Pod.
+// hostname returns the Pod's host name.
 func hostname(object *corev1.Pod) string {
 	if object.Spec.Hostname != "" {
 		return object.Spec.Hostname
@@ -393,8 +393,8 @@ func hostname(object *corev1.Pod) string {
 	return object.Name
 }
 
-// baseEnvironment returns the variables that every program gets. The environment of this
-// process is not included.
+// baseEnvironment returns the variables that every program gets. It does not contain this process's
+// environment.
 func (p *pod) baseEnvironment(dir string) []corev1.EnvVar {
 	host, port := p.node.apiServerAddress()
 	root := filepath.Join(dir, "root")

@@ -155,9 +155,9 @@ func trimLeadingSlash(path string) string {
 	return path
 }
 
-// run runs the probe periodically until ctx ends. It calls report after the required number of
-// consecutive equal results. If frequent is set, the probe runs more often until its first
-// success, so that a starting program becomes ready sooner.
+// run runs the probe periodically until ctx ends, and calls report after the required number of consecutive
+// equal results. If frequent is set, it runs the probe more often until the first success, so that a
+// starting program becomes ready sooner.
 func (p *prober) run(ctx context.Context, probe *corev1.Probe, frequent bool, report func(err error)) {
 	timer := time.NewTimer(secondsOr(probe.InitialDelaySeconds, 0))
 	defer timer.Stop()

@@ -42,13 +42,13 @@ func (p *process) PID() int { return p.cmd.Process.Pid }
 // written.
 func (p *process) Ended() <-chan struct{} { return p.ended }
 
-// ExitCode returns the exit code of a process that has ended, or SignalExitCodeBase plus the
-// number of the signal that killed it.
+// ExitCode returns the exit code of a process that has ended. If a signal killed the process, it returns
+// signalExitCodeBase plus the signal's number.
 func (p *process) ExitCode() int32 { return p.code }
 
 // Exit codes of processes that did not exit normally.
 const (
-	// signalExitCodeBase is added to the number of the signal that killed a process.
+	// signalExitCodeBase plus a signal's number is the exit code of a process that the signal killed.
 	signalExitCodeBase = 128
 	// exitCodeUnknown is the exit code of a process whose end was not observed.
 	exitCodeUnknown = 137
@@ -88,6 +88,3 @@ func (p *process) Stop(grace time.Duration) {
 	signalGroup(p.cmd, syscall.SIGKILL)
 	<-p.ended
 }
-
-// killProcessGroup kills a command that a Spawner started, with its descendants.
-func killProcessGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }

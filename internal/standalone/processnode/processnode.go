@@ -1,52 +1,49 @@
-// Package processnode is a small kubelet whose containers are child processes. It serves simulated
-// clusters, so that programs of Karmada run there in the same way as in other clusters: an agent, or
-// a complete control plane with its etcd and its API server.
+// Package processnode is a small kubelet whose containers are child processes. It runs Karmada's programs in
+// simulated clusters as other clusters do: an agent, or a complete control plane with its etcd and API
+// server.
 //
 // Invariants:
 //
-//   - Only the programs of Programs run. The last element of the image's name selects the program:
-//     the name of a component, such as karmada-agent, or karmada, the image of all programs, whose
-//     program is the first word of the command. FindProgram searches the file of the program in the
-//     directory of this program. The file karmada gets the name of the program as its argument 0.
-//     The admission plugin that assigns Pods uses CanRun.
-//   - The kernel confines each program with Landlock. The program executes only itself. It
-//     reads the volumes that its container mounts and a few files of the system. It changes
-//     only its own directory, its empty directories and its hostPath directories. So a kubeconfig
-//     that names a command or a file of the machine gives the author of the kubeconfig no access.
-//   - A hostPath is a directory below the directory of the node, never a path of the machine. It
-//     outlives the Pod.
-//   - Variables that change how a process runs are rejected. The environment of this process
-//     is not inherited.
-//   - A program gets the command line, the environment and the files of its Pod. Secrets,
-//     ConfigMaps, service account tokens and fields of the Pod become files. Within seconds of
-//     a change of their source, all files of a volume are updated at once. Tokens are renewed
-//     before they expire.
-//   - A process has no file system of its own. In arguments and variables, paths below a
-//     mount path are replaced by the path on the machine. The content of files is not
-//     changed. A program reads its service account through podenvironment.InCluster.
-//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10. An
-//     argument that makes a program listen on all addresses is changed to the address of the
-//     Pod, also in exec and exec probes. The defaults of programs use $KARMADA_POD_IP, and the
-//     programs of other projects get arguments instead. An argument with a listen address that is
-//     neither the address of the Pod nor loopback is rejected, so that other machines cannot reach
-//     a Pod. Probes connect only to ports that are open on the address of the Pod.
-//   - Programs reach each other by the names and ports of Services: see package services. Their
-//     DNS server is podenvironment.DNSServerVariable.
-//   - Restart policy, back-off, grace periods, init containers, probes, conditions and events
-//     work as in a kubelet. The size of logs is limited.
-//   - The node serves logs, exec, attach and port-forward. exec runs the program of the
-//     container with other arguments, and no other command. Programs have no standard input.
-//   - No process outlives the process that runs the node, even if the latter is killed. The
-//     next node with the same name continues with the Pods of the node.
+//   - Only the programs of Programs run. The last element of the image's name selects the program: a
+//     component's name, such as karmada-agent, or karmada, the image of all programs, whose program is
+//     the command's first word. FindProgram searches for the program's file in this program's
+//     directory. The file karmada gets the program's name as its argument 0. The admission plugin that
+//     assigns Pods uses CanRun.
+//   - The kernel confines each program with Landlock. The program may execute only itself. It may read
+//     the volumes that its container mounts and a few system files, and change only its own directory,
+//     its empty directories and its hostPath directories. So the author of a kubeconfig that names a
+//     command or a file of the machine gains no access.
+//   - A hostPath is a directory below the node's directory, never a path of the machine. It outlives
+//     the Pod.
+//   - Variables that change how a process runs are rejected. This process's environment is not
+//     inherited.
+//   - A program gets its Pod's command line, environment and files. Secrets, ConfigMaps, service
+//     account tokens and Pod fields become files. Within seconds of a change to their source, all
+//     files of a volume are updated at once. Tokens are renewed before they expire.
+//   - A process has no file system of its own, so in arguments and variables, paths below a mount path
+//     are replaced by the path on the machine. File contents are not changed. A program reads its
+//     service account through podenvironment.InCluster.
+//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10. An argument that
+//     makes a program listen on all addresses is changed to the Pod's address, also in exec and exec
+//     probes. The programs' defaults use $KARMADA_POD_IP, and other projects' programs get arguments
+//     instead. A listen address that is neither the Pod's nor loopback is rejected, so that other
+//     machines cannot reach a Pod. Probes connect only to ports that are open on the Pod's address.
+//   - Programs reach each other by Service names and ports: see package services. Their DNS server is
+//     podenvironment.DNSServerVariable.
+//   - Restart policy, back-off, grace periods, init containers, probes, conditions and events work as
+//     in a kubelet. The size of logs is limited.
+//   - The node serves logs, exec, attach and port-forward to the API server. exec runs only the
+//     container's own program, with other arguments. Programs have no standard input.
+//   - No process outlives the process that runs the node, even if the latter is killed. The next node
+//     with the same name continues with the node's Pods.
 //
-// Unsupported features are reported. A Pod with a persistent volume, a hostPath of a file, a
-// lifecycle hook, a sidecar or a gRPC probe waits with a message that names the feature. Security contexts, limits
-// of CPU and memory, and network settings have no effect. The programs are processes of the user
-// who runs the node, on the network of the machine.
+// Unsupported features are reported. A Pod with a persistent volume, a hostPath of a file, a lifecycle hook,
+// a sidecar or a gRPC probe waits with a message that names the feature. Security contexts, CPU and memory
+// limits, and network settings have no effect. The programs are processes of the user who runs the node, on
+// the machine's network.
 //
-// This package contains the node, its Pods and their containers. Package layout prepares the files
-// and arguments of programs, process runs the programs, services connects them, and kubelet stores
-// their logs and serves the requests of the API server.
+// This package contains the node, its Pods, containers, processes and logs. Package layout prepares the
+// programs' files and arguments, and package services connects the programs.
 package processnode
 
 import (
@@ -84,7 +81,7 @@ import (
 type Options struct {
 	// Name is the name of the Node object.
 	Name string
-	// Dir is the directory of all files of the node.
+	// Dir is the directory that contains all of the node's files.
 	Dir string
 	// Client is a client for the cluster with the permissions of an administrator.
 	Client kubernetes.Interface
@@ -93,15 +90,15 @@ type Options struct {
 	APIServer string
 	// Port is the port of 127.0.0.1 on which Handler is served.
 	Port int
-	// Capacity is the capacity in the Node status. If the node gets more Pods than the capacity
-	// allows, the node sets the additional Pods to Failed. The node does not limit CPU and memory.
+	// Capacity is the capacity in the Node status. The node sets Pods that exceed it to Failed. It does not
+	// limit CPU and memory.
 	Capacity corev1.ResourceList
-	// Labels are added to the Node besides Label.
+	// Labels are added to the Node in addition to Label.
 	Labels map[string]string
 	// Version is the kubelet version in the Node status.
 	Version string
-	// Disabled is the reason why the node runs no programs. The Pods of the node then wait with
-	// this error. nil means that the node runs programs.
+	// Disabled is the reason why the node runs no programs. The node's Pods then wait with this error. nil
+	// means that the node runs programs.
 	Disabled error
 	// Unconfined allows programs to run with all permissions of this user if the kernel cannot confine
 	// them. If Unconfined is false, the node is disabled on such a machine.

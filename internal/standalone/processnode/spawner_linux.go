@@ -24,8 +24,8 @@ var errSpawnerClosed = errors.New("the node is stopping")
 // newSpawner creates a Spawner. The caller must call Close.
 func newSpawner() *spawner { return &spawner{closed: make(chan struct{})} }
 
-// Start starts a confined command in its own process group. The caller must call release when
-// the command has ended.
+// Start starts a confined command in its own process group. The caller must call release after the command
+// has ended.
 func (s *spawner) Start(cmd *exec.Cmd, confinement confinement) (release func(), err error) {
 	select {
 	case <-s.closed:

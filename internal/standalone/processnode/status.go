@@ -23,8 +23,7 @@ type podFacts struct {
 	now     time.Time
 }
 
-// podStatus returns a Pod's status. The transition time of a condition changes only when the status of the
-// condition changes.
+// podStatus returns a Pod's status. A condition's transition time changes only together with its status.
 func podStatus(pod *corev1.Pod, f podFacts) corev1.PodStatus {
 	status := corev1.PodStatus{
 		Phase:                 podPhase(pod.Spec.RestartPolicy, f),
@@ -150,9 +149,9 @@ func unmetReadinessGates(pod *corev1.Pod) []string {
 	return gates
 }
 
-// checkSupported returns an error that names a feature of the Pod that this node does not
+// validateSupported returns an error that names a feature of the Pod that this node does not
 // support.
-func checkSupported(spec *corev1.PodSpec) error {
+func validateSupported(spec *corev1.PodSpec) error {
 	for i := range spec.Volumes {
 		if err := layout.CheckVolume(&spec.Volumes[i]); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// etcdDir is the name of the etcd directory in the directory of the control plane.
+	// etcdDir is the name of etcd's directory in the control plane's directory.
 	etcdDir = "etcd"
 	// backupTimeout limits a backup, sufficient for a large etcd.
 	backupTimeout = 10 * time.Minute
@@ -108,9 +108,9 @@ func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (
 	return manifest, writeBackupFile(file, manifest, append([]backupSource{{Name: snapshotName, Path: snapshot}}, sources...))
 }
 
-// backupSources returns the files of a data directory that a backup needs besides the
-// snapshot: keys and certificates of the control plane, the encryption key of Secrets, and
-// the ports that kubeconfigs contain. Logs and the data of members are not included.
+// backupSources returns the files of a data directory that a backup contains in addition to the snapshot:
+// the control plane's keys and certificates, the encryption key for Secrets, and the ports in kubeconfigs.
+// Logs and members' data are not included.
 func (d dataDir) backupSources() ([]backupSource, error) {
 	sources := []backupSource{{Name: filepath.Base(d.stateFile()), Path: d.stateFile()}}
 	storage := filepath.Join(d.controlPlaneDir(), etcdDir)

@@ -11,9 +11,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 )
+
+// A backup is an archive with a manifest, an etcd snapshot, and the files that are needed to use the
+// snapshot. Invariants: a backup file either is complete under its name or does not exist. No file of an
+// archive is used before the whole archive was verified. Only the owner can read a backup, because it
+// contains the credentials of every cluster.
 
 // backupFormatVersion is the version of the archive that this program writes.
 const backupFormatVersion = 1
@@ -36,14 +40,14 @@ type backupManifest struct {
 	Karmada    string `json:"karmada"`
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
-	// Revision is the etcd revision of the last write in the snapshot. Keys is the number of etcd
-	// keys in the snapshot. Hash is the checksum of the content of the snapshot.
+	// Revision is the etcd revision of the snapshot's last write. Keys is the number of etcd keys in the
+	// snapshot. Hash is the checksum of the snapshot's content.
 	Revision int64  `json:"revision"`
 	Keys     int    `json:"keys"`
 	Hash     uint32 `json:"hash"`
 	// Clusters are the names of the member clusters.
 	Clusters []string `json:"clusters"`
-	// Files are the files that follow the manifest in the archive, in the order of the archive.
+	// Files describes the files that follow the manifest, in archive order.
 	Files []backupFile `json:"files"`
 }
 
@@ -156,9 +160,4 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// hasFile reports whether the manifest lists a file.
-func (m backupManifest) hasFile(name string) bool {
-	return slices.ContainsFunc(m.Files, func(file backupFile) bool { return file.Name == name })
 }

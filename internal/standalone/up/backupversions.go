@@ -3,11 +3,12 @@ package up
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// snapshotName is the name of the snapshot of etcd in an archive.
+// snapshotName is the name of the etcd snapshot in an archive.
 const snapshotName = "etcd.snapshot"
 
 // errUnsupportedBackup means that another version wrote the backup, and that this program cannot
@@ -17,9 +18,8 @@ var errUnsupportedBackup = errors.New("this program cannot read the backup")
 // backupVersions are the versions of the program that reads a backup.
 type backupVersions struct{ Kubernetes, Etcd string }
 
-// CheckReadable returns an error if a program with these versions cannot read the backup, because
-// the backup has an unknown format, or another major version or a newer minor version of
-// Kubernetes or etcd.
+// CheckReadable returns an error if a program with these versions cannot read the backup: because its format
+// is unknown, or because it has another major version or a newer minor version of Kubernetes or etcd.
 func (m backupManifest) CheckReadable(reader backupVersions) error {
 	newerProgram := fmt.Sprintf("restore it with Karmada %s or newer", m.Karmada)
 	switch {
@@ -27,20 +27,20 @@ func (m backupManifest) CheckReadable(reader backupVersions) error {
 		return fmt.Errorf("%w: the manifest has no format", ErrDamaged)
 	case m.Format > backupFormatVersion:
 		return fmt.Errorf("%w: it has format %d, and the newest supported format is %d: %s", errUnsupportedBackup, m.Format, backupFormatVersion, newerProgram)
-	case !m.hasFile(snapshotName):
+	case !slices.ContainsFunc(m.Files, func(file backupFile) bool { return file.Name == snapshotName }):
 		return fmt.Errorf("%w: it has no snapshot of etcd", ErrDamaged)
 	}
 	for _, component := range []struct{ name, written, read string }{
 		{"Kubernetes", m.Kubernetes, reader.Kubernetes}, {"etcd", m.Etcd, reader.Etcd},
 	} {
-		if err := checkVersion(component.name, component.written, component.read, newerProgram); err != nil {
+		if err := validateBackupVersion(component.name, component.written, component.read, newerProgram); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkVersion(component, writer, reader, newerProgram string) error {
+func validateBackupVersion(component, writer, reader, newerProgram string) error {
 	writerVersion, err := version.ParseGeneric(writer)
 	if err != nil {
 		return fmt.Errorf("%w: parsing the version of %s that wrote it: %w", ErrDamaged, component, err)

@@ -25,7 +25,7 @@ const changeTimeout = 10 * time.Minute
 // memberChange is a request to a running installation. Exactly one of Members, Add and Remove is
 // set.
 type memberChange struct {
-	// Members is the number of members to have. It cannot be less than the present number.
+	// Members is the requested number of members. It cannot be less than the current number.
 	Members *int `json:"members,omitempty"`
 	// PullMembers is the number of members in pull mode among Members. A negative value means every
 	// third. Members that exist keep their mode.
@@ -53,7 +53,7 @@ func (m memberChange) validate() error {
 		if errs := validation.IsValidLabelValue(topologyOf(m.Region).Zones[0]); m.Region != "" && len(errs) > 0 {
 			return fmt.Errorf("--region %q: it is a label of nodes and part of the labels of zones: %s", m.Region, strings.Join(errs, "; "))
 		}
-		return checkMemberName(m.Add)
+		return validateMemberName(m.Add)
 	case m.Members == nil && m.Add == "" && m.Remove != "":
 		return nil
 	}

@@ -193,7 +193,7 @@ func (o Options) validate(isSet func(flag string) bool) error {
 	if o.CertificateLifetime < minLifetime {
 		return NewUsageError(fmt.Errorf("--certificate-lifetime %s: must be at least %s", o.CertificateLifetime, minLifetime))
 	}
-	if err := checkBindAddress(o.BindAddress); err != nil {
+	if err := validateBindAddress(o.BindAddress); err != nil {
 		return NewUsageError(err)
 	}
 	if err := programs.ValidateSelection("components", "component", o.Components, components.SelectableNames()); err != nil {
@@ -205,8 +205,8 @@ func (o Options) validate(isSet func(flag string) bool) error {
 	return nil
 }
 
-// checkBindAddress returns an error if servers cannot listen on an address.
-func checkBindAddress(address string) error {
+// validateBindAddress returns an error if servers cannot listen on an address.
+func validateBindAddress(address string) error {
 	if net.ParseIP(address) == nil {
 		return fmt.Errorf("--bind-address %q: must be an IP address of this machine, such as %s", address, standalone.Loopback)
 	}
@@ -231,7 +231,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 // runForeground runs the installation in this process.
 func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
-	if err := dir.checkUnused(ctx); err != nil {
+	if err := dir.ensureUnused(ctx); err != nil {
 		return err
 	}
 	if err := dir.create(); err != nil {
@@ -243,7 +243,9 @@ func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	}
 	defer func() { _ = log.Close() }()
 	redirectLogs(log)
-	captureOutput(log)
+	// Some libraries, such as etcd's client, write directly to stdout and stderr. A panic is still printed on
+	// the terminal.
+	os.Stdout, os.Stderr = log, log
 	send, end := newScreen(out)
 	defer end()
 	if events := parentEvents(); events != nil {
@@ -290,13 +292,6 @@ func redirectLogs(file io.Writer) {
 // SilenceLibraries discards the logs of all libraries, because the commands print all relevant
 // information themselves. `karmada up` and the members write them to files afterwards.
 func SilenceLibraries() { redirectLogs(io.Discard) }
-
-// captureOutput redirects stdout and stderr to a file, because some libraries, such as etcd's
-// client, write directly to stdout and stderr. It must be called before any library runs. A panic
-// is still printed on the terminal.
-func captureOutput(file *os.File) {
-	os.Stdout, os.Stderr = file, file
-}
 
 // addLifetimeFlag adds a hidden flag for tests of certificate renewal. Users do not need it,
 // because certificates are renewed automatically.

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// changesSocket is the name of the socket in the data directory on which a running installation
-	// accepts changes of its members.
+	// changesSocket is the name of the socket in the data directory at which a running installation accepts
+	// changes to its members.
 	changesSocket = "changes.sock"
 	// maxChangeClients limits the connections to the socket, and changeRequestTimeout the time until
 	// a client has sent its request.
@@ -35,8 +35,8 @@ const (
 // changeRequest is what a client sends. The response is a stream of events, which ends with an event
 // that is ready or has an error.
 type changeRequest struct {
-	// Token is the content of the token file. A program of a Pod in a member can connect to the
-	// socket, but the kernel lets it read no file of the data directory.
+	// Token is the content of the token file. A Pod's program in a member can connect to the socket, but the
+	// kernel prevents it from reading the data directory's files.
 	Token string `json:"token"`
 	memberChange
 }

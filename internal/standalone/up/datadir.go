@@ -57,8 +57,8 @@ func (d dataDir) startOverMemberAdvice(name string) string {
 		"Then run `karmada down --data-dir %[1]s` and `karmada up --join --data-dir %[1]s`", d.quoted(), console.ShellWord(d.memberDir(name)), name, console.ShellWord(d.membersKubeconfig()), console.ShellWord(d.karmadaKubeconfig()))
 }
 
-// replacedInfix and a time are appended to the name of the directory of a control plane when a
-// restore replaces the control plane.
+// replacedInfix and a time are appended to the name of a control plane's directory when a restore replaces
+// it.
 const replacedInfix = ".before-restore-"
 
 // replacedControlPlanes returns the directories of control planes that a restore replaced.
@@ -155,8 +155,8 @@ func (d dataDir) contents() ([]string, error) {
 		d.restoreStagingDir(), d.membersDir(), d.controlPlaneDir(), d.estimatorsDir(), d.logsDir(), d.auditDir(), d.karmadaKubeconfig(), d.membersKubeconfig(), d.processesFile(), d.changesTokenFile(), filepath.Join(d.path, changesSocket), d.lockFile(), d.stateFile()), err
 }
 
-// foreignFile returns the name of a file that no start of Karmada creates. The result is empty if
-// there is no such file, or if the directory is a data directory of Karmada.
+// foreignFile returns the name of a file that Karmada never creates. It returns an empty string if there is
+// none or if the directory is a Karmada data directory.
 func (d dataDir) foreignFile(entries []os.DirEntry) string {
 	// An interrupted start creates these files, but other programs may create them too.
 	ambiguousNames := []string{filepath.Base(d.logsDir()), filepath.Base(d.lockFile()), filepath.Base(d.stateFile()) + unfinishedSuffix, filepath.Base(d.restoreStagingDir())}

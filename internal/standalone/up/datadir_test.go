@@ -154,7 +154,7 @@ func TestLockWaitsEndWithContext(t *testing.T) {
 		"the lock":            {syscall.LOCK_SH, func(dir dataDir) error { _, err := dir.lock(ctx); return err }},
 		"the process ID":      {syscall.LOCK_EX, func(dir dataDir) error { _, err := dir.runningProcess(ctx); return err }},
 		"a busy process":      {syscall.LOCK_EX, func(dir dataDir) error { _, err := dir.busyProcess(ctx); return err }},
-		"an unused directory": {syscall.LOCK_EX, func(dir dataDir) error { return dir.checkUnused(ctx) }},
+		"an unused directory": {syscall.LOCK_EX, func(dir dataDir) error { return dir.ensureUnused(ctx) }},
 	}
 	for name, test := range tests {
 		dir := newDataDir(t, "lock")

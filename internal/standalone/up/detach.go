@@ -13,14 +13,14 @@ import (
 	"syscall"
 )
 
-// outputLog is the name of the log with the output of a detached process.
+// outputLog is the name of the log that contains a detached process's output.
 const outputLog = "output"
 
 // runDetached starts the installation as a background process, prints the process's events, and returns when
 // the installation is ready.
 func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
-	if err := dir.checkUnused(ctx); err != nil {
+	if err := dir.ensureUnused(ctx); err != nil {
 		return err
 	}
 	if err := dir.create(); err != nil {

@@ -57,7 +57,7 @@ func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) e
 	if pid, err := dir.runningProcess(ctx); err == nil && pid != 0 && !force {
 		// Check before the stop, because the user needs the running control plane to remove the
 		// clusters that hold credentials.
-		if err := dir.checkHoldersInAPI(ctx); err != nil {
+		if err := dir.ensureNoHoldersInAPI(ctx); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) e
 		if force {
 			return nil
 		}
-		return dir.checkHoldersInStorage(ctx)
+		return dir.ensureNoHoldersInStorage(ctx)
 	})
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 )
 
 // serveEstimates serves estimates of the member until ctx ends. member is a client configuration for the
-// member. An error does not end the process of the member, because the scheduler then uses the resource
-// summary of the member.
+// member. An error does not end the member's process, because the scheduler then uses the member's resource
+// summary.
 func (m memberOptions) serveEstimates(ctx context.Context, member *rest.Config) error {
 	delay := restartDelay
 	for ctx.Err() == nil {
@@ -44,7 +44,7 @@ func (m memberOptions) serveEstimatesOnce(ctx context.Context, member *rest.Conf
 	return scheduling.ServeEstimator(ctx, member, o, listener, nil)
 }
 
-// estimatorOptions returns the options of the estimator of the member.
+// estimatorOptions returns the options of the member's estimator.
 func (m memberOptions) estimatorOptions() (*scheduling.EstimatorOptions, error) {
 	set := gates.New()
 	if err := set.Set(m.FeatureGates); err != nil {

@@ -24,8 +24,8 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// Names of the certificates in the directory of estimators. The authority signs nothing else, so
-// that its certificates have no permissions in any API server.
+// Names of the certificates in the estimators' directory. The authority signs nothing else, so its
+// certificates give no permissions in any API server.
 const (
 	estimatorCA         = "ca"
 	estimatorClientCert = "client"
@@ -34,13 +34,13 @@ const (
 	estimatorAddonCert = "server"
 )
 
-// estimatorServerCert returns the name of the certificate of the estimator of a member.
+// estimatorServerCert returns the name of the certificate of a member's estimator.
 func estimatorServerCert(member string) string { return "server-" + member }
 
 // installer is the value of InstalledByLabel on objects that karmada up maintains.
 const installer = "karmada-up"
 
-// estimatorPortName is the name of the port of the estimator of a member in the stored state.
+// estimatorPortName is the name under which the port of a member's estimator is stored.
 func estimatorPortName(member string) string { return estimatorPrefix + member }
 
 const estimatorPrefix = "estimator-"
@@ -53,8 +53,7 @@ func estimatorPortNames(members []string) []string {
 	return names
 }
 
-// ensureEstimatorCertificates issues the certificates of the estimators of members, and of their
-// client.
+// ensureEstimatorCertificates issues the certificates of the members' estimators and of their client.
 func (d dataDir) ensureEstimatorCertificates(members []string, lifetime time.Duration) error {
 	authority, err := d.estimatorAuthority()
 	if err != nil {
@@ -68,13 +67,13 @@ func (d dataDir) ensureEstimatorCertificates(members []string, lifetime time.Dur
 	return err
 }
 
-// estimatorAuthority returns the authority of the certificates of estimators and of their client.
+// estimatorAuthority returns the authority for the certificates of estimators and of their client.
 func (d dataDir) estimatorAuthority() (*pki.Authority, error) {
 	return pki.Dir{Path: d.estimatorsDir()}.EnsureAuthority(estimatorCA, "karmada-estimators")
 }
 
-// sharedCertificates returns the certificates that all members share: of the client of estimators,
-// and of the estimators that karmadactl addons installs.
+// sharedCertificates returns the certificates that all members share: those of the estimators' client and of
+// estimators that karmadactl addons installs.
 func sharedCertificates(authority *pki.Authority, lifetime time.Duration) []pki.Renewable {
 	return []pki.Renewable{
 		{Authority: authority, Name: estimatorClientCert, Leaf: pki.Leaf{
@@ -132,9 +131,9 @@ func (d dataDir) renewEstimatorCertificates(ctx context.Context, certificates []
 	})
 }
 
-// publishCertificate writes a certificate for servers to a Secret of the control plane. From there,
-// karmadactl addons copies it for estimators in simulated members. The certificate gives no permissions
-// in an API server and proves the identity of no client. A Secret of another owner is kept.
+// publishCertificate writes a serving certificate to a Secret in the control plane, from which karmadactl
+// addons copies it for estimators in simulated members. The certificate gives no permissions in an API
+// server and does not authenticate a client. publishCertificate keeps another owner's Secret.
 func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -173,7 +172,7 @@ func (d dataDir) estimatorClientConfig() []string {
 	return config
 }
 
-// publishEstimators writes the Services with the addresses of the estimators of members, and deletes
+// publishEstimators writes the Services that contain the addresses of the members' estimators, and deletes
 // the Services of members that do not run.
 func (i *installation) publishEstimators(ctx context.Context, progress *progressReporter) error {
 	karmada := i.control.Config()
@@ -207,7 +206,7 @@ func newApplier(karmada client.Client) install.Applier {
 	return install.Applier{API: karmada, Installer: installer, Cluster: "the control plane", Progressf: func(string, ...any) {}}
 }
 
-// estimatorServices are changes of the Services with the addresses of estimators.
+// estimatorServices are changes to the Services that contain the estimators' addresses.
 type estimatorServices struct {
 	write, remove []client.Object
 	// foreign are the names of Services of other owners that have the name of a Service to write.
@@ -264,7 +263,7 @@ func hasAddress(service, want *corev1.Service) bool {
 		equality.Semantic.DeepEqual(service.Spec.Ports, want.Spec.Ports)
 }
 
-// newEstimatorService returns the Service with the address of the estimator of a member.
+// newEstimatorService returns the Service that contains the address of a member's estimator.
 func newEstimatorService(member string, port int) *corev1.Service {
 	service := install.EstimatorAddress(member, standalone.Loopback, port)
 	service.Labels = map[string]string{clusterv1alpha1.InstalledByLabel: installer}

@@ -40,7 +40,7 @@ func isLoopback(address string) bool {
 	return address == "" || ip != nil && ip.IsLoopback()
 }
 
-// resolveAuditLog returns the absolute path of the audit log for a value of --audit-log.
+// resolveAuditLog returns the audit log's absolute path for a value of --audit-log.
 func resolveAuditLog(dir dataDir, value string) (string, error) {
 	if value == "" {
 		return "", nil

@@ -12,15 +12,17 @@ import (
 // maxUserInstances is the kernel parameter that limits the inotify instances of one user.
 const maxUserInstances = "fs.inotify.max_user_instances"
 
-// inotifyInstances is the number of inotify instances of the control plane and of each member.
+// inotifyInstances is the number of inotify instances that the control plane and each member use.
 const inotifyInstances = 2
 
-// checkInotify returns an error if the user has fewer free inotify instances than needed. Programs
+// verifyInotifyLimits returns an error if the user has fewer free inotify instances than needed. Programs
 // use inotify to watch files; without a free instance they fail with "too many open files". It
 // returns nil on systems without /proc, and if the number of instances cannot be read.
-func checkInotify(needed int) error { return checkInotifyOf("/proc", os.Getuid(), needed) }
+func verifyInotifyLimits(needed int) error {
+	return verifyInotifyLimitsOf("/proc", os.Getuid(), needed)
+}
 
-func checkInotifyOf(proc string, uid, needed int) error {
+func verifyInotifyLimitsOf(proc string, uid, needed int) error {
 	text, err := os.ReadFile(filepath.Join(proc, "sys/fs/inotify/max_user_instances"))
 	if err != nil {
 		return nil //nolint:nilerr // the system has no such limit

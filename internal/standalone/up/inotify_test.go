@@ -52,7 +52,7 @@ func TestCheckInotify(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := checkInotifyOf(newProc(t, test.limit, test.instances), os.Getuid(), test.needed)
+			err := verifyInotifyLimitsOf(newProc(t, test.limit, test.instances), os.Getuid(), test.needed)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
@@ -61,13 +61,13 @@ func TestCheckInotify(t *testing.T) {
 }
 
 func TestInstancesOfOtherUsersDoNotCount(t *testing.T) {
-	if err := checkInotifyOf(newProc(t, "8", 8), os.Getuid()+1, 5); err != nil {
+	if err := verifyInotifyLimitsOf(newProc(t, "8", 8), os.Getuid()+1, 5); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestSystemWithoutProcHasNoLimit(t *testing.T) {
-	if err := checkInotifyOf(filepath.Join(t.TempDir(), "none"), os.Getuid(), 5); err != nil {
+	if err := verifyInotifyLimitsOf(filepath.Join(t.TempDir(), "none"), os.Getuid(), 5); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,8 +23,8 @@ import (
 // created. A field is nil if its object does not exist.
 type interruptedRegistration struct {
 	cluster string
-	// token is the ID of the bootstrap token that this installation generated for the
-	// registration. ca is the certificate authority of the control plane.
+	// token is the ID of the bootstrap token that this installation generated for the registration. ca is the
+	// control plane's CA certificate.
 	token string
 	ca    *x509.Certificate
 
@@ -41,10 +41,9 @@ func (r interruptedRegistration) canContinue() bool {
 	return r.hasOwnRole() && r.hasOwnAgent() && r.account != nil
 }
 
-// objectsToDelete returns the objects of the control plane and of the member that prevent another
-// registration, in the order of their deletion. The Secret of the agent proves that the objects in
-// the member belong to this registration. It is deleted last, so that the deletion can be repeated
-// after an interruption. Objects of other owners are not included.
+// objectsToDelete returns the objects in the control plane and the member that prevent another registration,
+// in deletion order. The agent's Secret proves that the member's objects belong to this registration. It is
+// deleted last, so that an interrupted deletion can be repeated. Objects of other owners are not included.
 func (r interruptedRegistration) objectsToDelete() (karmada, member []client.Object) {
 	for i := range r.requests {
 		// If a user approved a pending request, a second agent would be created.
@@ -108,7 +107,7 @@ func (r interruptedRegistration) hasOwnAgent() bool {
 	})
 }
 
-// isKarmadaSystem reports whether an object has the label of an installation of Karmada.
+// isKarmadaSystem reports whether an object has the label of Karmada's own objects.
 func isKarmadaSystem(object client.Object) bool {
 	return object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] == clusterv1alpha1.KarmadaSystemLabelValue
 }

@@ -54,9 +54,9 @@ func (d dataDir) stopCommand() string {
 	return console.ShellWord(os.Args[0]) + " down --data-dir " + d.quoted()
 }
 
-// checkUnused returns an error if a process uses the directory. The caller must call it before
+// ensureUnused returns an error if a process uses the directory. The caller must call it before
 // opening logs, because the logs belong to that process.
-func (d dataDir) checkUnused(ctx context.Context) error {
+func (d dataDir) ensureUnused(ctx context.Context) error {
 	pid, err := d.runningProcess(ctx)
 	if pid != 0 {
 		return d.inUseError(pid)
@@ -171,8 +171,8 @@ func (d dataDir) hasLockOpen(pid int) bool {
 	})
 }
 
-// busyProcess returns the ID of a process that holds the lock of the directory or of a member, or
-// 0 if no process does.
+// busyProcess returns the ID of a process that holds the directory's or a member's lock, or 0 if there is
+// none.
 func (d dataDir) busyProcess(ctx context.Context) (int, error) {
 	members, err := filepath.Glob(d.memberDir("*"))
 	if err != nil {

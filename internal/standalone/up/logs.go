@@ -13,7 +13,7 @@ import (
 const (
 	// maxLogBytes is the size at which a log is rotated. The rotated file can have the same size.
 	maxLogBytes = 64 << 20
-	// logCheckPeriod is the interval between two checks of the sizes of logs.
+	// logCheckPeriod is the interval between two checks of the logs' sizes.
 	logCheckPeriod = 30 * time.Second
 	oldLogSuffix   = ".old"
 )

@@ -20,7 +20,7 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// memberOptions are the options of the child process of one member cluster.
+// memberOptions are the options of a member's child process.
 type memberOptions struct {
 	Name  string
 	Dir   string
@@ -36,10 +36,10 @@ type memberOptions struct {
 	AllowUnconfined bool
 	// EstimatorPort is the port on which the member serves estimates of its free capacity.
 	EstimatorPort int
-	// EstimatorsDir is the directory of the certificates of estimators. Empty means that the member
-	// serves no estimates.
+	// EstimatorsDir is the directory of the estimators' certificates. If it is empty, the member serves no
+	// estimates.
 	EstimatorsDir string
-	// FeatureGates are the feature gates of the estimator, in the format of gates.Set.Given.
+	// FeatureGates are the estimator's feature gates, in the format of gates.Set.Given.
 	FeatureGates string
 }
 
@@ -113,8 +113,7 @@ func acquireMemberDir(ctx context.Context, path string, timeout time.Duration) (
 	return release, err
 }
 
-// awaitFailure returns nil when ctx ends, or the error of a server of the cluster that ended by
-// itself.
+// awaitFailure returns the error of a server that ended by itself, or nil when ctx ends.
 func awaitFailure(ctx context.Context, cluster *standalone.Cluster) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -285,8 +284,8 @@ func awaitReady(events io.Reader) error {
 	}
 }
 
-// adminContext returns the administrator's kubeconfig context of a member. It reads the files that
-// the process of the member wrote.
+// adminContext returns the administrator's kubeconfig context for a member, from files that the member's
+// process wrote.
 func (m *memberSupervisor) adminContext() (pki.KubeconfigContext, error) {
 	return standalone.LoopbackAdminContext(m.options.Name, m.options.Dir, m.options.Port)
 }

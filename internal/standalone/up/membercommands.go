@@ -88,7 +88,7 @@ func runChange(cmd *cobra.Command, path string, change memberChange) error {
 	return requestChange(ctx, dir, change, cmd.ErrOrStderr())
 }
 
-// memberRunCommand returns the command of the child process of a member.
+// memberRunCommand returns the command of a member's child process.
 func memberRunCommand() *cobra.Command {
 	o := memberOptions{Nodes: standalone.DefaultNodeOptions()}
 	cmd := &cobra.Command{
@@ -121,7 +121,7 @@ func memberRunCommand() *cobra.Command {
 	return cmd
 }
 
-// memberRun is the name of the subcommand of `karmada member` that runs a member.
+// memberRun is the name of the hidden subcommand of `karmada member` that runs a member.
 const memberRun = "run"
 
 // addFlags adds the flags that newMemberProcess passes to the child process.

@@ -43,9 +43,9 @@ func (i *installation) updateMembers() (err error) {
 	return err
 }
 
-// checkMemberName returns an error if a member cannot have a name. Ports and logs of members and of
+// validateMemberName returns an error if a member cannot have a name. Ports and logs of members and of
 // servers are stored by name, so names of servers are reserved.
-func checkMemberName(name string) error {
+func validateMemberName(name string) error {
 	if err := registration.ValidateName(name); err != nil {
 		return err
 	}
@@ -85,10 +85,10 @@ func (i *installation) reportIdleMembers() {
 	i.progress.report(event{Text: fmt.Sprintf("%s: no agent runs in these members: %v", strings.Join(i.idleMembers, ", "), i.programsDisabled)})
 }
 
-// prepareMembers gives members of the state a region, ports and certificates, and stores the state.
+// prepareMembers assigns a region, ports and certificates to the state's members, and stores the state.
 // processes is the number of processes that will be started.
 func (i *installation) prepareMembers(members []string, processes int, progress *progressReporter) error {
-	if err := checkInotify(inotifyInstances * processes); err != nil {
+	if err := verifyInotifyLimits(inotifyInstances * processes); err != nil {
 		progress.report(event{Text: fmt.Sprintf("Warning: %v. Programs that run in members may fail with \"too many open files\".", err)})
 	}
 	i.state.assignRegions()
@@ -258,8 +258,7 @@ func (i *installation) memberConfig(name string) (*rest.Config, error) {
 	return member, nil
 }
 
-// deletedSuffix is the suffix of the directory of a member whose removal has begun. No member has
-// a name with a dot.
+// deletedSuffix marks the directory of a member whose removal has begun. Members' names contain no dot.
 const deletedSuffix = ".deleted"
 
 // deleteMemberDir removes a member's data. A member never starts with a part of its data, because the

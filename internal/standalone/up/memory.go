@@ -11,9 +11,9 @@ import (
 const (
 	// heapBudgetBytes is the heap size that the tuning of the garbage collector aims at.
 	heapBudgetBytes = 480 << 20
-	// minGrowthPercent and maxGrowthPercent limit how much the heap may grow between two
-	// collections, in percent of the live heap. If the live heap exceeds the budget, the minimum
-	// applies. Because of the maximum, a process with a small heap does not use the whole budget.
+	// minGrowthPercent and maxGrowthPercent limit the heap's growth between two collections, in percent of
+	// the live heap. If the live heap exceeds the budget, the minimum applies. The maximum prevents a process
+	// with a small heap from using the whole budget.
 	minGrowthPercent, maxGrowthPercent = 60, 130
 	// tuningPeriod is the interval at which the live heap is measured. minGrowthChange is the
 	// smallest change of the percentage that is applied.

@@ -26,9 +26,9 @@ const (
 	tokenDeletionTimeout = 5 * time.Second
 )
 
-// selectPullMembers returns the members to register in pull mode. It selects none if this machine
-// cannot run the program of the agent. In this case, it returns an error if the user requested a
-// number of pull mode members, and calls report otherwise.
+// selectPullMembers returns the members to register in pull mode. If this machine cannot run the agent's
+// program, it selects none: it returns an error if the user requested a number of pull mode members, and
+// calls report otherwise.
 func selectPullMembers(members []string, count int, programsDisabled error, report func(text string)) ([]string, error) {
 	chosen := choosePullMembers(members, count)
 	if len(chosen) == 0 {
@@ -97,8 +97,8 @@ func (i *installation) resumeRegistration(ctx context.Context, name string, loca
 		if err != nil || installed {
 			return err
 		}
-		// A pending request may have been approved during its deletion, so the second try may find
-		// new objects.
+		// A pending CSR may have been approved while it was being deleted; the agent then creates objects that
+		// the second attempt must delete.
 		if err = i.registerWithToken(ctx, name, location, member, token); err == nil || lastTry || ctx.Err() != nil {
 			return err
 		}
@@ -142,8 +142,8 @@ func newToken() (registration.Token, error) {
 	return registration.ParseToken(text)
 }
 
-// registrationToken returns the ID of the bootstrap token of an unfinished registration, or an
-// empty string if there is none.
+// registrationToken returns the ID of an unfinished registration's bootstrap token, or an empty string if
+// there is none.
 func (i *installation) registrationToken(name string) string {
 	i.stateMu.Lock()
 	defer i.stateMu.Unlock()
@@ -184,10 +184,9 @@ func (i *installation) storeState() error {
 	return i.dir.writeState(i.state)
 }
 
-// joinedClusters returns the Clusters to wait for. errs are the results of the registrations of
-// members. If a member is registered under another name, joinedClusters reports this and returns
-// that name. If a member has an agent of another installation, joinedClusters reports this, and the
-// member is not changed.
+// joinedClusters returns the Clusters to wait for. errs are the results of the members' registrations. If a
+// member is registered under another name, joinedClusters reports this and returns that name. If another
+// installation's agent runs in a member, joinedClusters reports this and leaves the member unchanged.
 func (i *installation) joinedClusters(members []string, errs []error, progress *progressReporter) (joined []string, err error) {
 	var joinErrs []error
 	for n, name := range members {

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// clustersPrefix is the prefix of the keys of Clusters in etcd.
+	// clustersPrefix is the prefix of Clusters' etcd keys.
 	clustersPrefix = "/registry/" + clusterv1alpha1.GroupName + "/clusters/"
 	// purgeTimeout limits each attempt to list the registered clusters.
 	purgeTimeout = 30 * time.Second
-	// maxStderrBytes limits how much of the stderr output of a failed process is in an error. The
-	// limit applies to the start and to the end of the output.
+	// maxStderrBytes limits how much of a failed process's stderr an error contains. It applies separately to
+	// the beginning and the end of the output.
 	maxStderrBytes = 1 << 10
 )
 
@@ -52,9 +52,9 @@ func (c *credentialsHeldError) Error() string {
 		c.dir.path, countOf(c.holders.Count(), "cluster"), subject, c.holders, removal, c.dir.quoted(), strings.Join(c.leaveCommands(), ", "), followUp)
 }
 
-// leaveCommands returns, for each mode, the command that removes one of the clusters from the
-// control plane. For the clusters of a replaced control plane, the command contains --force,
-// because the restored control plane may have no Cluster of that name.
+// leaveCommands returns, for each mode, the command that removes one of the clusters from the control plane.
+// For a replaced control plane's clusters, the command contains --force, because the restored control plane
+// may not contain a Cluster of that name.
 func (c *credentialsHeldError) leaveCommands() []string {
 	var flags []string
 	if c.replacedDir != "" {
@@ -67,10 +67,10 @@ func (c *credentialsHeldError) leaveCommands() []string {
 	return commands
 }
 
-// checkCredentialHolders returns an error if clusters that are not members of this installation
+// ensureNoCredentialHolders returns an error if clusters that are not members of this installation
 // hold credentials. Members are identified by their address. A pull mode member without an address
 // is identified by its name.
-func (d dataDir) checkCredentialHolders(clusters []clusterv1alpha1.Cluster, members map[string]string) error {
+func (d dataDir) ensureNoCredentialHolders(clusters []clusterv1alpha1.Cluster, members map[string]string) error {
 	holders := registration.NewCredentialHolders(clusters, func(cluster *clusterv1alpha1.Cluster) bool {
 		return slices.Contains(valuesOf(members), cluster.Spec.APIEndpoint) ||
 			cluster.Spec.APIEndpoint == "" && members[cluster.Name] != ""
@@ -109,10 +109,10 @@ func (d dataDir) memberAddresses() (map[string]string, error) {
 // directory.
 type clusterReader func(ctx context.Context, dir string) *exec.Cmd
 
-// checkHoldersInAPI asks the running control plane which clusters hold its credentials. If the
-// control plane does not respond, it returns nil, because the caller checks the storage after the
-// stop.
-func (d dataDir) checkHoldersInAPI(ctx context.Context) error {
+// ensureNoHoldersInAPI returns an error if the running control plane contains clusters that hold its
+// credentials. If the control plane does not respond, it returns nil, because the caller reads the storage
+// after the stop.
+func (d dataDir) ensureNoHoldersInAPI(ctx context.Context) error {
 	listCtx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
 	members, err := d.memberAddresses()
@@ -127,35 +127,35 @@ func (d dataDir) checkHoldersInAPI(ctx context.Context) error {
 	if err != nil {
 		return nil // The storage is read after the stop.
 	}
-	if err := d.checkCredentialHolders(clusters, members); err != nil {
+	if err := d.ensureNoCredentialHolders(clusters, members); err != nil {
 		return err
 	}
-	return d.checkHoldersInReplaced(ctx, newStoredClustersProcess)
+	return d.ensureNoHoldersInReplaced(ctx, newStoredClustersProcess)
 }
 
-// checkHoldersInStorage reads from the storage of a stopped control plane which clusters hold
-// its credentials. The caller must hold the lock of the directory.
-func (d dataDir) checkHoldersInStorage(ctx context.Context) error {
-	return d.checkHoldersWith(ctx, newStoredClustersProcess)
+// ensureNoHoldersInStorage does the same as ensureNoHoldersInAPI for a stopped control plane, whose storage
+// it reads. The caller must hold the directory's lock.
+func (d dataDir) ensureNoHoldersInStorage(ctx context.Context) error {
+	return d.ensureNoHoldersInDump(ctx, newStoredClustersProcess)
 }
 
-// checkHoldersWith does the same as checkHoldersInStorage, with a given reader.
-func (d dataDir) checkHoldersWith(ctx context.Context, read clusterReader) error {
-	if err := d.checkHoldersInDir(ctx, d.controlPlaneDir(), read); err != nil {
+// ensureNoHoldersInDump does the same as ensureNoHoldersInStorage, with a given reader.
+func (d dataDir) ensureNoHoldersInDump(ctx context.Context, read clusterReader) error {
+	if err := d.ensureNoHoldersInDir(ctx, d.controlPlaneDir(), read); err != nil {
 		return err
 	}
-	return d.checkHoldersInReplaced(ctx, read)
+	return d.ensureNoHoldersInReplaced(ctx, read)
 }
 
-// checkHoldersInReplaced checks the storage of control planes that a restore replaced, because a
-// cluster that joined after the backup is stored only there.
-func (d dataDir) checkHoldersInReplaced(ctx context.Context, read clusterReader) error {
+// ensureNoHoldersInReplaced reads the storage of control planes that a restore replaced, because only it
+// contains clusters that joined after the backup.
+func (d dataDir) ensureNoHoldersInReplaced(ctx context.Context, read clusterReader) error {
 	replaced, err := d.replacedControlPlanes()
 	if err != nil {
 		return err
 	}
 	for _, dir := range replaced {
-		err := d.checkHoldersInDir(ctx, dir, read)
+		err := d.ensureNoHoldersInDir(ctx, dir, read)
 		if held := (*credentialsHeldError)(nil); errors.As(err, &held) {
 			held.replacedDir = dir
 		}
@@ -166,8 +166,8 @@ func (d dataDir) checkHoldersInReplaced(ctx context.Context, read clusterReader)
 	return nil
 }
 
-// checkHoldersInDir checks which clusters hold credentials of the control plane in a directory.
-func (d dataDir) checkHoldersInDir(ctx context.Context, dir string, read clusterReader) error {
+// ensureNoHoldersInDir checks which clusters hold credentials of the control plane in a directory.
+func (d dataDir) ensureNoHoldersInDir(ctx context.Context, dir string, read clusterReader) error {
 	clusters, err := readStoredClusters(ctx, dir, read)
 	if err != nil {
 		return fmt.Errorf("not removing %s, because it is unknown which clusters hold credentials of the control plane in %s: %w. "+
@@ -177,7 +177,7 @@ func (d dataDir) checkHoldersInDir(ctx context.Context, dir string, read cluster
 	if err != nil {
 		return err
 	}
-	return d.checkCredentialHolders(clusters, members)
+	return d.ensureNoCredentialHolders(clusters, members)
 }
 
 func readStoredClusters(ctx context.Context, dir string, read clusterReader) ([]clusterv1alpha1.Cluster, error) {
@@ -200,8 +200,8 @@ func readStoredClusters(ctx context.Context, dir string, read clusterReader) ([]
 	return parseClusters(values)
 }
 
-// withStderr adds the stderr output of a process to its error. It adds the start, which contains
-// the cause of a panic, and the end.
+// withStderr adds a process's stderr output to its error: the beginning, which contains the cause of a
+// panic, and the end.
 func withStderr(err error) error {
 	exit := (*exec.ExitError)(nil)
 	if !errors.As(err, &exit) || len(exit.Stderr) == 0 {

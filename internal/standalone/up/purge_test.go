@@ -43,7 +43,7 @@ func TestPurgeIsRejectedForJoinedClusters(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := dataDir{"/data"}.checkCredentialHolders(test.clusters, members)
+			err := dataDir{"/data"}.ensureNoCredentialHolders(test.clusters, members)
 			if (err == nil) != (len(test.want) == 0) {
 				t.Fatalf("error %v, want %q", err, test.want)
 			}
@@ -61,7 +61,7 @@ func TestPurgeErrorListsFewClusters(t *testing.T) {
 	for n := range 500 {
 		many = append(many, joinedCluster(fmt.Sprintf("%048d", n), "https://far.example", clusterv1alpha1.Push))
 	}
-	err := dataDir{"/data"}.checkCredentialHolders(many, nil)
+	err := dataDir{"/data"}.ensureNoCredentialHolders(many, nil)
 	if err == nil || !strings.Contains(err.Error(), "500 clusters") || !strings.Contains(err.Error(), "and 490 more") || len(err.Error()) > 1500 {
 		t.Errorf("error %v", err)
 	}
@@ -86,7 +86,7 @@ func TestPurgeIsRejectedWithoutClusterList(t *testing.T) {
 		"a reader with a long panic":     {readerOf("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3"), "cause\nx"},
 	}
 	for name, test := range tests {
-		_, err := broken.remove(t.Context(), func() error { return broken.checkHoldersWith(t.Context(), test.read) })
+		_, err := broken.remove(t.Context(), func() error { return broken.ensureNoHoldersInDump(t.Context(), test.read) })
 		if err == nil || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), test.message) || len(err.Error()) > 3000 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -98,11 +98,11 @@ func TestPurgeIsRejectedWithoutClusterList(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(odd.controlPlaneDir(), "etcd", "member", "snap"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := odd.checkHoldersWith(t.Context(), readerOf("false")); err == nil {
+	if err := odd.ensureNoHoldersInDump(t.Context(), readerOf("false")); err == nil {
 		t.Error("the storage of a directory with a bracket in its name is not found")
 	}
 	empty := newDataDir(t, "state.json")
-	if _, err := empty.remove(t.Context(), func() error { return empty.checkHoldersInStorage(t.Context()) }); err != nil {
+	if _, err := empty.remove(t.Context(), func() error { return empty.ensureNoHoldersInStorage(t.Context()) }); err != nil {
 		t.Errorf("a directory without storage: %v", err)
 	}
 	for name, value := range map[string]string{"an empty value": "", "another object": `{"kind":"Secret"}`, "an encrypted value": "k8s:enc:secretbox:v1:k:x"} {
@@ -144,7 +144,7 @@ func TestPurgeReadsReplacedControlPlanes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := newDataDir(t, "state.json", "control-plane/etcd/member/snap/db", kept+"/etcd/member/snap/db")
 			_, err := dir.remove(t.Context(), func() error {
-				return dir.checkHoldersWith(t.Context(), func(ctx context.Context, of string) *exec.Cmd {
+				return dir.ensureNoHoldersInDump(t.Context(), func(ctx context.Context, of string) *exec.Cmd {
 					command := test.present
 					if of == filepath.Join(dir.path, kept) {
 						command = test.replaced

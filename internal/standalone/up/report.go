@@ -166,7 +166,7 @@ func memberProxyConfig(config *rest.Config, cluster string) *rest.Config {
 	return member
 }
 
-// managedObjects returns the objects of a listing that belong to Works of a namespace.
+// managedObjects returns the list's objects that belong to Works in a namespace.
 func managedObjects(listing member.ManagedObjects, namespace string) []domain.MemberObject {
 	var found []domain.MemberObject
 	for _, each := range listing.Objects {

@@ -24,7 +24,7 @@ import (
 	"karmada.io/karmada/internal/standalone/etcd"
 )
 
-// configMapPrefix is the prefix of the keys of ConfigMaps in etcd.
+// configMapPrefix is the prefix of ConfigMaps' etcd keys.
 const configMapPrefix = "/registry/configmaps/"
 
 // restoreOptions are the flags of `karmada restore`.
@@ -135,7 +135,7 @@ func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time)
 // lockForRestore locks the directory for this process. It returns an error if a process uses the
 // directory or the directory of a member.
 func (d dataDir) lockForRestore(ctx context.Context) (release func(), err error) {
-	if err := d.checkUnused(ctx); err != nil {
+	if err := d.ensureUnused(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.create(); err != nil {
@@ -157,8 +157,7 @@ func (d dataDir) lockForRestore(ctx context.Context) (release func(), err error)
 	return release, nil
 }
 
-// stageRestore creates the data of the restored control plane from the extracted files of a
-// backup.
+// stageRestore creates the restored control plane's data from a backup's extracted files.
 func stageRestore(ctx context.Context, dir dataDir, staging string, manifest backupManifest, now time.Time) error {
 	snapshot := filepath.Join(staging, snapshotName)
 	saved, err := etcd.InspectSnapshot(snapshot)
@@ -186,8 +185,8 @@ func stageRestore(ctx context.Context, dir dataDir, staging string, manifest bac
 	return dir.adoptState(stagedDir)
 }
 
-// epochEntry returns the epoch ConfigMap in the form in which the API server stores it. The entry
-// is written directly into etcd, so that the epoch exists before the first request.
+// epochEntry returns the epoch ConfigMap in the API server's storage format. It is written directly to etcd,
+// so that the epoch exists before the first request.
 func epochEntry(e domain.Epoch, now time.Time) (key, value string, err error) {
 	object := epoch.NewConfigMap(e)
 	object.UID, object.CreationTimestamp = types.UID(uuid.NewString()), metav1.NewTime(now)
@@ -198,8 +197,8 @@ func epochEntry(e domain.Epoch, now time.Time) (key, value string, err error) {
 	return configMapPrefix + object.Namespace + "/" + object.Name, string(encoded), nil
 }
 
-// adoptState copies the state of a backup into a directory without a state, so that clients
-// find the same ports. The simulated members of the backup are not copied.
+// adoptState copies a backup's state into a directory without a state, so that clients find the same ports.
+// It does not copy the backup's simulated members.
 func (d dataDir) adoptState(from dataDir) error {
 	if _, err := os.Stat(d.stateFile()); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -212,9 +211,9 @@ func (d dataDir) adoptState(from dataDir) error {
 	return d.writeState(s)
 }
 
-// swapControlPlane puts the restored directory in place of the directory of the control plane, and
-// keeps the old directory beside it. The two directories are exchanged atomically, so that after a
-// crash one of them is in place and neither is lost.
+// swapControlPlane replaces the control plane's directory by the restored one and keeps the old directory
+// beside it. The two directories are exchanged atomically, so that a crash leaves one of them in place and
+// loses neither.
 func (d dataDir) swapControlPlane(staging string, now time.Time) (replacedDir string, err error) {
 	restoredDir := dataDir{staging}.controlPlaneDir()
 	if _, err := os.Stat(d.controlPlaneDir()); errors.Is(err, os.ErrNotExist) {

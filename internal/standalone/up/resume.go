@@ -22,15 +22,14 @@ import (
 	"karmada.io/karmada/internal/registration/pull"
 )
 
-// unavailableRetryInterval is the time between two requests to a member that is not
-// available.
+// unavailableRetryInterval is the interval between requests to an unavailable member.
 const unavailableRetryInterval = 500 * time.Millisecond
 
-// retryUnavailable repeats try while its error means that the server is not available. If the
-// process of a member was killed, the member is available again after a restart.
-func retryUnavailable(ctx context.Context, try func() error) error {
+// retryUnavailable calls attempt until its error no longer means that the server is unavailable. A member
+// whose process was killed becomes available after its restart.
+func retryUnavailable(ctx context.Context, attempt func() error) error {
 	for {
-		err := try()
+		err := attempt()
 		if err == nil || !isUnavailable(err) {
 			return err
 		}

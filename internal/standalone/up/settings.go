@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// Names of the flags of `karmada up` whose values are kept for later starts.
+// Flags of `karmada up` whose values are stored for later starts.
 const (
 	componentsFlag  = "components"
 	gatesFlag       = "feature-gates"
@@ -24,8 +24,8 @@ const (
 	failoverFlag    = "failover"
 )
 
-// storedSettings are the flags of the last start, which apply to the next start unless it sets
-// them. A zero field is the default of its flag.
+// storedSettings are the last start's flags. The next start uses them unless it sets its own. A zero field
+// means the flag's default.
 type storedSettings struct {
 	// Components is the value of --components. nil means all components.
 	Components     *string  `json:"components,omitempty"`

@@ -18,8 +18,8 @@ type storedState struct {
 	// PullMembers are the members in pull mode. The mode of a member that is registered already
 	// does not change.
 	PullMembers []string `json:"pull,omitempty"`
-	// RegistrationTokens maps members with an unfinished registration to the ID of the bootstrap
-	// token of the registration.
+	// RegistrationTokens maps members with an unfinished registration to the ID of the registration's
+	// bootstrap token.
 	RegistrationTokens map[string]string `json:"registering,omitempty"`
 	// NodesPerMember is the number of simulated nodes of each member.
 	NodesPerMember int `json:"nodesPerMember,omitempty"`
@@ -58,10 +58,6 @@ func (d dataDir) writeState(s storedState) error { return writeJSON(d.stateFile(
 type processRecord struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
-}
-
-func (d dataDir) writeProcesses(processes []processRecord) error {
-	return writeJSON(d.processesFile(), processes)
 }
 
 func writeJSON(path string, value any) error {

@@ -82,8 +82,8 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 	return err
 }
 
-// readStatus returns the status of a running installation. If the control plane does not respond,
-// it returns the status of the members together with the error.
+// readStatus returns a running installation's status. If the control plane does not respond, readStatus
+// returns the members' status together with the error.
 func readStatus(ctx context.Context, dir dataDir) (status, error) {
 	pid, err := dir.runningProcess(ctx)
 	if err != nil {
@@ -179,8 +179,7 @@ type statusRow struct {
 	Name    string `json:"name"`
 	State   string `json:"state"`
 	Address string `json:"address"`
-	// Process is the process ID of a component of this installation. It is 0 if the component has
-	// no process.
+	// Process is the process ID of this installation's component. It is 0 if the component has no process.
 	Process *int   `json:"process,omitempty"`
 	Log     string `json:"log,omitempty"`
 	// Metrics is the address at which the process serves all its metrics, to clients that may get the
@@ -229,9 +228,9 @@ func (s status) output() console.Output {
 	return output
 }
 
-// statusRows returns the clusters, followed by the members that are not registered. A simulated
-// cluster is returned with its process. If known is false, the list of clusters could not be read,
-// and the state of members is Unknown.
+// statusRows returns a row for each Cluster, followed by the members that are not registered. The row of a
+// simulated cluster contains its process. If known is false, the Clusters could not be listed, and the
+// members' state is Unknown.
 func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []memberProcess) []statusRow {
 	var rows []statusRow
 	joined := map[string]bool{}

@@ -39,8 +39,8 @@ func topologyOf(region string) topology {
 	return topology{Region: region, Zones: []string{region + "-1", region + "-2"}}
 }
 
-// assignRegions gives each member without a region one of the regions in turn, so that placements
-// can select between regions. The region of a member never changes.
+// assignRegions assigns the regions in turn to members without a region, so that placements can select
+// regions. A member's region never changes.
 func (s *storedState) assignRegions() {
 	if s.Regions == nil {
 		s.Regions = map[string]string{}

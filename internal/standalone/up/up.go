@@ -56,8 +56,8 @@ type Options struct {
 	Gates *gates.Set
 	// ExtraConfig are flags of components, in the syntax of components.Configure.
 	ExtraConfig []string
-	// AuditLog is the path of the audit log of the control plane's API server. Empty means no
-	// audit log.
+	// AuditLog is the path of the audit log of the control plane's API server. No audit log is written if it
+	// is empty.
 	AuditLog string
 	// Failover selects whether NoExecute taints evict workloads. It enables the feature gate Failover
 	// unless Gates sets it, and the flags of components that evictions need.
@@ -67,8 +67,8 @@ type Options struct {
 	MemberPrograms *bool
 }
 
-// selectComponents returns the names of the components that this process runs, and the names of
-// the components that the user runs.
+// selectComponents returns the names of the components that this process runs, and of those that the user
+// runs.
 func (o Options) selectComponents() (run, excluded []string) {
 	for _, name := range components.SelectableNames() {
 		if programs.IsSelected(o.Components, name, true) {
@@ -192,7 +192,7 @@ func (i *installation) prepare(ctx context.Context) (release func(), err error) 
 
 // updateState merges the options of this start into the state of the last start.
 func (i *installation) updateState() (err error) {
-	if i.state.Kubernetes, err = checkDataVersion(i.state.Kubernetes, kubernetesversion.DefaultKubeBinaryVersion); err != nil {
+	if i.state.Kubernetes, err = validateDataVersion(i.state.Kubernetes, kubernetesversion.DefaultKubeBinaryVersion); err != nil {
 		return fmt.Errorf("data directory %s: %w", i.dir.path, err)
 	}
 	if i.options.Join != nil {
@@ -211,10 +211,10 @@ func (i *installation) updateState() (err error) {
 	return nil
 }
 
-// checkDataVersion returns the Kubernetes version that writes the data from now on. It returns an
+// validateDataVersion returns the Kubernetes version that writes the data from now on. It returns an
 // error if a newer version wrote the data, because an API server may not be able to read the data
 // of newer versions.
-func checkDataVersion(written, ours string) (string, error) {
+func validateDataVersion(written, ours string) (string, error) {
 	if written == "" {
 		return ours, nil
 	}
@@ -240,7 +240,7 @@ func countOf(count int, what string) string {
 func (i *installation) recordProcesses() {
 	i.stateMu.Lock()
 	defer i.stateMu.Unlock()
-	_ = i.dir.writeProcesses(i.processes())
+	_ = writeJSON(i.dir.processesFile(), i.processes())
 }
 
 func (i *installation) processes() []processRecord {

@@ -65,7 +65,7 @@ func TestCheckDataVersion(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := checkDataVersion(test.written, test.ours)
+			got, err := validateDataVersion(test.written, test.ours)
 			if got != test.want || (err != nil) != test.wantErr {
 				t.Errorf("got %q, %v; want %q, an error %t", got, err, test.want, test.wantErr)
 			}

@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Program is the program of a container. Commands contain Name, and the program gets Name as its
-// argument 0. The file at Path may have another name: a name with a version, or the name of a file
-// that contains several programs and selects one by its argument 0.
+// Program is a container's program. Commands contain Name, and the program gets Name as its argument 0. The
+// file at Path may have another name, such as a name with a version, or the name of a file that contains
+// several programs and selects one by its argument 0.
 type Program struct {
 	Name, Path string
 	// Defaults are arguments that the program gets unless the container sets the same flags.
@@ -71,8 +71,8 @@ func ResolveCommand(program Program, container *corev1.Container, env []corev1.E
 // ErrForeignCommand means that a command is not the program of the container.
 var ErrForeignCommand = errors.New("containers of this node are processes of the machine, where no other command runs")
 
-// WithArguments returns the command for exec: the program of the container with other arguments.
-// Any other program is rejected, because it would be a program of the machine.
+// WithArguments returns the command for exec: the container's program with other arguments. It rejects any
+// other program, because that would run a program of the machine.
 func (c Command) WithArguments(words []string) (Command, error) {
 	if len(words) == 0 || filepath.Base(words[0]) != c.Name {
 		return Command{}, fmt.Errorf("running %q: %w: run %s with arguments, or read its files from their Secrets and ConfigMaps", strings.Join(words, " "), ErrForeignCommand, c.Name)
@@ -92,7 +92,7 @@ func (c Command) resolveArguments(words []string) ([]string, error) {
 		rewritten = append(rewritten, c.mounts.rewrite(word))
 	}
 	if c.Name == etcdServer {
-		if err := checkEtcd(rewritten); err != nil {
+		if err := validateEtcdArguments(rewritten); err != nil {
 			return nil, err
 		}
 	}

@@ -27,9 +27,8 @@ var ErrUnsupported = errors.New("not supported by this node")
 
 var errMissingKey = errors.New("the key does not exist")
 
-// Environment returns the environment variables of a container in this order: the variables of
-// every program, all keys of ConfigMaps and Secrets, and single variables, which may refer to
-// earlier variables.
+// Environment returns a container's environment variables in this order: every program's variables, all keys
+// of ConfigMaps and Secrets, and single variables, which may refer to earlier ones.
 func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container, base []corev1.EnvVar, objects ObjectReader) ([]corev1.EnvVar, error) {
 	env := &variables{values: map[string]string{}}
 	for _, variable := range base {
@@ -42,7 +41,7 @@ func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Contain
 	}
 	for i := range container.Env {
 		variable := &container.Env[i]
-		if err := checkVariableName(variable.Name); err != nil {
+		if err := validateVariableName(variable.Name); err != nil {
 			return nil, err
 		}
 		value, ok, err := env.resolve(ctx, pod, variable, objects)
@@ -69,8 +68,8 @@ var (
 	}
 )
 
-// checkVariableName returns an error if Pods cannot set the variable.
-func checkVariableName(name string) error {
+// validateVariableName returns an error if Pods cannot set the variable.
+func validateVariableName(name string) error {
 	has := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	if slices.Contains(fixedNames, name) || slices.ContainsFunc(fixedPrefixes, has) {
 		return fmt.Errorf("variable %s: %w, because it would change how the process runs: remove it", name, ErrUnsupported)
@@ -132,7 +131,7 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, ob
 		if len(validation.IsEnvVarName(name)) != 0 {
 			continue
 		}
-		if err := checkVariableName(name); err != nil {
+		if err := validateVariableName(name); err != nil {
 			return err
 		}
 		v.set(name, data[key])
@@ -157,7 +156,7 @@ func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *core
 			return "", false, err
 		}
 		value, ok := configMap.Data[ref.Key]
-		return value, ok, checkKeyFound(ok, ref.Optional, "ConfigMap", ref.Name, ref.Key)
+		return value, ok, ensureKeyExists(ok, ref.Optional, "ConfigMap", ref.Name, ref.Key)
 	case source.SecretKeyRef != nil:
 		ref := source.SecretKeyRef
 		secret, err := objects.Secret(ctx, ref.Name, ref.Optional)
@@ -165,13 +164,13 @@ func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *core
 			return "", false, err
 		}
 		value, ok := secret.Data[ref.Key]
-		return string(value), ok, checkKeyFound(ok, ref.Optional, "Secret", ref.Name, ref.Key)
+		return string(value), ok, ensureKeyExists(ok, ref.Optional, "Secret", ref.Name, ref.Key)
 	default:
 		return "", false, fmt.Errorf("the source: %w: use value, fieldRef, configMapKeyRef or secretKeyRef", ErrUnsupported)
 	}
 }
 
-func checkKeyFound(found bool, optional *bool, kind, name, key string) error {
+func ensureKeyExists(found bool, optional *bool, kind, name, key string) error {
 	if found || optional != nil && *optional {
 		return nil
 	}
@@ -232,8 +231,8 @@ func variableValues(env []corev1.EnvVar) map[string]string {
 	return values
 }
 
-// expandVariables replaces $(NAME) by the value of the variable. $$ is an escaped dollar. References
-// to unknown variables are kept.
+// expandVariables replaces $(NAME) by the variable's value. $$ is an escaped dollar. References to unknown
+// variables are kept.
 func expandVariables(text string, values map[string]string) string {
 	var out strings.Builder
 	for {

@@ -14,11 +14,10 @@ import (
 	"karmada.io/karmada/internal/access/podenvironment"
 )
 
-// ErrForeignAddress means that a program would listen on an address of the machine or of
-// another Pod.
+// ErrForeignAddress means that a program would listen on an address of the machine or of another Pod.
 var ErrForeignAddress = errors.New("not an address of the Pod")
 
-// listenFlag is the kind of a flag with a listen address.
+// listenFlag describes a flag that contains a listen address.
 type listenFlag int
 
 const (
@@ -135,8 +134,8 @@ const (
 	etcdServer            = "etcd"
 )
 
-// foreignDefaults returns the arguments that a program of another project gets unless the Pod sets
-// them. By default these programs listen on all addresses, or on 127.0.0.1, which all Pods share.
+// foreignDefaults returns the arguments that another project's program gets unless the Pod sets them. By
+// default, these programs listen on all addresses or on 127.0.0.1, which all Pods share.
 func foreignDefaults(program, address string) []string {
 	switch {
 	case IsAPIServer(program):
@@ -148,8 +147,8 @@ func foreignDefaults(program, address string) []string {
 		return []string{
 			"--listen-client-urls=http://" + net.JoinHostPort(address, "2379"), "--advertise-client-urls=http://" + net.JoinHostPort(address, "2379"),
 			"--listen-peer-urls=http://" + net.JoinHostPort(address, "2380"),
-			// The connections of all Pods come from 127.0.0.1, so a certificate with the name of a
-			// member never matches the source of a connection. The certificate itself is verified.
+			// All Pods' connections come from 127.0.0.1, so a certificate with a member's name never matches a
+			// connection's source. The certificate itself is verified.
 			"--peer-skip-client-san-verification=true",
 		}
 	default:
@@ -192,8 +191,8 @@ var (
 	errEtcdProxy      = errors.New("the node runs etcd only as a server: omit the subcommand")
 )
 
-// checkEtcd rejects ways to start etcd that restrictAddresses cannot see.
-func checkEtcd(arguments []string) error {
+// validateEtcdArguments rejects ways to start etcd that restrictAddresses cannot see.
+func validateEtcdArguments(arguments []string) error {
 	if len(arguments) > 0 && !strings.HasPrefix(arguments[0], "-") {
 		return fmt.Errorf("argument %s: %w", arguments[0], errEtcdProxy)
 	}

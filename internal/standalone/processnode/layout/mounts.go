@@ -33,8 +33,8 @@ func (m Mounts) Source(path string) (source string, ok bool) {
 	return "", false
 }
 
-// rewrite replaces every path in a text that is in or below a mount. The path may be the whole
-// text, the value of a flag, or an element of a list.
+// rewrite replaces every path in the text that is equal to or below a mount path. The path may be the whole
+// text, a flag's value, or a list element.
 func (m Mounts) rewrite(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {

@@ -1,10 +1,10 @@
-// Package layout maps the volumes, variables and arguments of a Pod for a program without a
-// container file system. Volumes become directories of the machine. Paths in variables and
-// arguments are rewritten to these directories.
+// Package layout maps a Pod's volumes, variables and arguments for a program without a container file
+// system. Volumes become directories of the machine, and paths in variables and arguments are rewritten to
+// these directories.
 //
-// Invariants: all files of a volume change at once, and only when their source changed. If a
-// feature is not available, the package returns an error that wraps ErrUnsupported. The package
-// starts no processes, and reads the cluster only through its interfaces.
+// Invariants: all files of a volume change at once, and only when their source changed. If a feature is not
+// available, the package returns an error that wraps ErrUnsupported. The package starts no processes, and
+// reads the cluster only through its interfaces.
 package layout
 
 import (
@@ -27,7 +27,7 @@ type TokenIssuer interface {
 	Token(ctx context.Context, audiences []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error)
 }
 
-// Volume is one volume of a Pod as a directory of this machine.
+// Volume is a Pod's volume as a directory of this machine.
 type Volume struct {
 	spec *corev1.Volume
 	dir  string
@@ -42,11 +42,11 @@ type issuedToken struct {
 	renewAt time.Time
 }
 
-// NewVolume returns a volume of a Pod. Its files are in dir, which is removed with the Pod. The files
-// of a hostPath are in a directory below hostDir, which remains.
+// NewVolume returns a Pod's volume. Its files are in dir, which is removed with the Pod. A hostPath's files
+// are in a directory below hostDir, which remains.
 //
-// Each path of a hostPath has a directory of its own directly in hostDir, and a path below another
-// path is not a part of it. So no element of a directory is a link that a program created.
+// Each hostPath has its own directory directly in hostDir, so a path below another path is not a part of it,
+// and no element of a directory's path is a link that a program created.
 func NewVolume(spec *corev1.Volume, dir, hostDir string) *Volume {
 	if spec.HostPath != nil {
 		dir = filepath.Join(hostDir, url.PathEscape(path.Clean("/"+spec.HostPath.Path)))
@@ -75,7 +75,7 @@ func CheckVolume(v *corev1.Volume) error {
 		}
 		return nil
 	case source.HostPath != nil:
-		return checkHostPath(v)
+		return validateHostPath(v)
 	case source.PersistentVolumeClaim != nil, source.Ephemeral != nil:
 		return fmt.Errorf("volume %q: persistentVolumeClaim: %w, because simulated clusters have no persistent volumes: use a hostPath, which outlives the Pod, or an emptyDir", v.Name, ErrUnsupported)
 	default:
@@ -83,9 +83,9 @@ func CheckVolume(v *corev1.Volume) error {
 	}
 }
 
-// checkHostPath accepts directories only, because files, sockets and devices of a hostPath would be
-// those of the machine.
-func checkHostPath(v *corev1.Volume) error {
+// validateHostPath accepts only directories, because a hostPath's files, sockets and devices would be those of
+// the machine.
+func validateHostPath(v *corev1.Volume) error {
 	kind := corev1.HostPathUnset
 	if v.HostPath.Type != nil {
 		kind = *v.HostPath.Type
@@ -98,8 +98,8 @@ func checkHostPath(v *corev1.Volume) error {
 	}
 }
 
-// Update writes the current content of the volume to the directory. It may be called repeatedly.
-// Files change only when their content changed, and all files of the volume change at once.
+// Update writes the volume's current content to the directory. It may be called repeatedly. Files change
+// only when their content changed, and all of the volume's files change at once.
 func (v *Volume) Update(ctx context.Context, pod *corev1.Pod, objects ObjectReader, issuer TokenIssuer, now time.Time) error {
 	if err := CheckVolume(v.spec); err != nil {
 		return err
@@ -185,8 +185,7 @@ func (v *Volume) addToken(ctx context.Context, content files, source *corev1.Ser
 		case !ok:
 			return err
 		}
-		// A token that cannot be renewed is used until it expires, and the next update retries the
-		// renewal.
+		// A token that cannot be renewed is used until it expires. The next update retries the renewal.
 	}
 	if v.issued == nil {
 		v.issued = map[string]issuedToken{}
@@ -304,8 +303,8 @@ func ContainerMounts(container *corev1.Container, volumes map[string]*Volume, en
 	return newMounts(all...), nil
 }
 
-// makeDirInside creates a directory of a volume. It follows no link out of the volume, because a
-// program may have created links in it.
+// makeDirInside creates a directory in a volume. It follows no link out of the volume, because a program may
+// have created links there.
 func makeDirInside(dir, relative string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

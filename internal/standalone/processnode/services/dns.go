@@ -16,22 +16,22 @@ import (
 const (
 	// maxQuestionBytes is the size of the largest request.
 	maxQuestionBytes = 1232
-	// maxAddresses limits the addresses of an answer, so that an answer always fits in a datagram.
+	// maxAddresses limits the addresses in a response, so that it always fits in a datagram.
 	maxAddresses = 48
 	// maxAliases limits a chain of external names.
 	maxAliases = 8
-	// maxForwarded is the maximum number of names that the machine resolves at the same time.
+	// maxForwarded limits the number of names that the machine resolves concurrently.
 	maxForwarded = 32
 	// forwardTimeout is shorter than the 5 seconds after which programs ask again.
 	forwardTimeout = 4 * time.Second
-	// recordSeconds is the lifetime of an answer. It is short, because Pods come and go.
+	// recordSeconds is the TTL of a response. It is short, because Pods come and go.
 	recordSeconds = 1
 )
 
 // lookupFunc resolves a name of another domain with the resolvers of the machine.
 type lookupFunc func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// serveDNS answers questions for addresses until ctx ends.
+// serveDNS responds to questions for addresses until ctx ends.
 func (s *Services) serveDNS(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = s.dns.Close() })
 	defer stop()
@@ -49,7 +49,7 @@ func (s *Services) serveDNS(ctx context.Context) {
 		}
 		r, ok := parseRequest(buffer[:n])
 		if !ok {
-			continue // no response, so that no one can make the server answer to an answer
+			continue // no response, so that nobody can make servers respond to each other in a loop
 		}
 		s.resolveLocally(r, from)
 		if r.isComplete {
@@ -70,7 +70,7 @@ func (s *Services) serveDNS(ctx context.Context) {
 	}
 }
 
-// request is a question and its answer.
+// request is a question with its response.
 type request struct {
 	id       uint16
 	question dnsmessage.Question
@@ -101,7 +101,7 @@ func parseRequest(message []byte) (r *request, ok bool) {
 // resolveLocally resolves a question from the Services and Pods of the cluster.
 func (s *Services) resolveLocally(r *request, from net.Addr) {
 	if !isAddressType(r.question.Type) {
-		r.isComplete = true // the name may have other records, so the answer is an empty list
+		r.isComplete = true // the name may have other records, so the response is an empty list
 		return
 	}
 	d := s.directory()
@@ -116,7 +116,7 @@ func isAddressType(kind dnsmessage.Type) bool {
 	return kind == dnsmessage.TypeA || kind == dnsmessage.TypeAAAA
 }
 
-// resolve follows aliases until the addresses are known, or until a name is not of the cluster.
+// resolve follows aliases until the addresses are known or a name does not belong to the cluster.
 func (r *request) resolve(d directory, namespace string) {
 	for range maxAliases {
 		found := d.resolve(r.target, namespace)
@@ -147,7 +147,7 @@ func (r *request) forward(ctx context.Context, lookup lookupFunc) {
 		network = "ip6"
 	}
 	if address, err := netip.ParseAddr(r.target); err == nil {
-		// An external name may be an address. Only an address of the requested family is an answer.
+		// An external name may be an address. Respond with it only if it belongs to the requested family.
 		if address.Is4() == (network == "ip4") {
 			r.addresses = []netip.Addr{address}
 		}
@@ -160,8 +160,8 @@ func (r *request) forward(ctx context.Context, lookup lookupFunc) {
 	case err == nil:
 		r.addresses = addresses
 	case errors.As(err, &missing) && missing.IsNotFound:
-		// The resolver does not distinguish an unknown name from a name without addresses of this
-		// family. An empty answer is right for both, because programs ask for both families.
+		// The resolver does not distinguish an unknown name from a name without addresses of this family. An
+		// empty response is correct for both, because programs request both families.
 	default:
 		r.code = dnsmessage.RCodeServerFailure
 	}
@@ -175,7 +175,7 @@ func (s *Services) respond(r *request, to net.Addr) {
 	_, _ = s.dns.WriteTo(response, to) // the program asks again
 }
 
-// response encodes the answer.
+// response encodes the request's response.
 func (r *request) response() ([]byte, error) {
 	builder := dnsmessage.NewBuilder(nil, dnsmessage.Header{
 		ID: r.id, Response: true, Authoritative: true, RecursionAvailable: true, RCode: r.code,

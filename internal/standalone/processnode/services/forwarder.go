@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// maxConnections is the maximum number of open connections of one listener. Further
-	// connections wait in the queue of the kernel.
+	// maxConnections limits a listener's open connections. Further connections wait in the kernel's queue.
 	maxConnections = 1024
 	// dialTimeout limits the connection to a Pod.
 	dialTimeout = 10 * time.Second
@@ -21,8 +20,7 @@ const (
 	acceptRetryDelay = 100 * time.Millisecond
 )
 
-// forwarder accepts TCP connections on one address, and forwards each of them to one of its
-// targets in turn.
+// forwarder accepts TCP connections on one address and forwards each of them to one of its targets in turn.
 type forwarder struct {
 	address netip.AddrPort
 	// reported is the error that was reported last.
@@ -45,9 +43,8 @@ func newForwarder(address netip.AddrPort) *forwarder {
 	return f
 }
 
-// setTargets changes the targets of new connections. Without targets the forwarder does not listen,
-// so that the kernel rejects connections at once. Open connections continue until one end closes
-// them.
+// setTargets changes the targets for new connections. Without targets, the forwarder does not listen, so
+// that the kernel rejects connections at once. Open connections continue until one end closes them.
 func (f *forwarder) setTargets(targets []netip.AddrPort) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,8 +145,8 @@ func (a acceptor) run(ctx context.Context, serve func(client net.Conn)) {
 	}
 }
 
-// forward connects a client to a target. If no target accepts the connection, the client gets a
-// reset instead of an end of the stream.
+// forward connects a client to a target. If no target accepts the connection, forward resets the client's
+// connection instead of ending the stream.
 func (f *forwarder) forward(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	pod := f.dial()
@@ -173,7 +170,7 @@ func join(ctx context.Context, client, server net.Conn) {
 	upload.Wait()
 }
 
-// dial connects to one of the targets, and tries each target at most once.
+// dial connects to one of the targets, and attempts each target at most once.
 func (f *forwarder) dial() net.Conn {
 	f.mu.Lock()
 	attempts := len(f.targets)

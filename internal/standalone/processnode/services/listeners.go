@@ -60,8 +60,8 @@ func selectPods(service *corev1.Service, pods []Pod) []Pod {
 	return selected
 }
 
-// portTargets returns the addresses behind a port of a Service, in a stable order. Pods that are not
-// ready are included only on request.
+// portTargets returns the addresses behind a Service's port in a stable order. It includes Pods that are not
+// ready only on request.
 func portTargets(port *corev1.ServicePort, pods []Pod, includeNotReady bool) []netip.AddrPort {
 	var targets []netip.AddrPort
 	for _, pod := range pods {
@@ -73,8 +73,7 @@ func portTargets(port *corev1.ServicePort, pods []Pod, includeNotReady bool) []n
 	return targets
 }
 
-// targetPort returns the port of a Pod for a port of a Service, or 0 if the Pod has no port of that
-// name.
+// targetPort returns the Pod's port for a Service's port, or 0 if the Pod has no port of that name.
 func targetPort(port *corev1.ServicePort, pod Pod) uint16 {
 	switch target := port.TargetPort; {
 	case target.Type == intstr.String:

@@ -8,20 +8,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Names of Services end with serviceSuffix. The domain of the cluster may follow.
+// serviceSuffix ends the names of Services. The cluster's domain may follow.
 const (
 	serviceSuffix = ".svc"
 	clusterDomain = ".cluster.local"
 )
 
-// answer is the answer to a question for the addresses of a name.
-type answer struct {
+// lookupResult is the result for a name's addresses.
+type lookupResult struct {
 	// isOfCluster is false for a name of another domain, which the machine resolves.
 	isOfCluster bool
 	// exists is false if the cluster has no such name.
 	exists    bool
 	addresses []netip.Addr
-	// alias is the name whose addresses are the answer. Empty means that addresses are complete.
+	// alias is the name to resolve instead. If it is empty, addresses is complete.
 	alias string
 }
 
@@ -34,7 +34,7 @@ type directory struct {
 	pods      []Pod
 }
 
-// namespaceOf returns the namespace of the Pod with an address.
+// namespaceOf returns the namespace of the Pod with the given address.
 func (d directory) namespaceOf(address netip.Addr) string {
 	for _, pod := range d.pods {
 		if pod.Address == address {
@@ -47,7 +47,7 @@ func (d directory) namespaceOf(address netip.Addr) string {
 // resolve resolves a name without the final dot for a Pod of a namespace. The search domains of a
 // Pod are emulated: a name without a dot is a Service of the namespace, and a name with one dot is
 // a Service with its namespace. If there is no such Service, the machine resolves the name.
-func (d directory) resolve(name, namespace string) answer {
+func (d directory) resolve(name, namespace string) lookupResult {
 	name = strings.ToLower(name)
 	inDomain, hasDomain := strings.CutSuffix(name, clusterDomain)
 	service, hasSuffix := strings.CutSuffix(inDomain, serviceSuffix)
@@ -57,44 +57,44 @@ func (d directory) resolve(name, namespace string) answer {
 	case hasSuffix && len(words) == 3:
 		return d.resolvePod(words[2], words[1], words[0])
 	case hasSuffix, hasDomain:
-		return answer{isOfCluster: true}
+		return lookupResult{isOfCluster: true}
 	case len(words) == 1 && namespace != "" && d.find(namespace, name) != nil:
 		return d.resolveService(namespace, name)
 	case len(words) == 2 && d.find(words[1], words[0]) != nil:
 		return d.resolveService(words[1], words[0])
 	default:
-		return answer{}
+		return lookupResult{}
 	}
 }
 
-// resolveService returns a Service's address, the addresses of the Pods of a headless Service, or the alias
-// of an external name.
-func (d directory) resolveService(namespace, name string) answer {
+// resolveService returns the Service's address, the Pods' addresses of a headless Service, or the alias for
+// an external name.
+func (d directory) resolveService(namespace, name string) lookupResult {
 	service := d.find(namespace, name)
 	switch {
 	case service == nil:
-		return answer{isOfCluster: true}
+		return lookupResult{isOfCluster: true}
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
-		return answer{isOfCluster: true, exists: true, alias: strings.TrimSuffix(service.Spec.ExternalName, ".")}
+		return lookupResult{isOfCluster: true, exists: true, alias: strings.TrimSuffix(service.Spec.ExternalName, ".")}
 	case hasAddress(service):
-		return answer{isOfCluster: true, exists: true, addresses: []netip.Addr{d.addressOf(service)}}
+		return lookupResult{isOfCluster: true, exists: true, addresses: []netip.Addr{d.addressOf(service)}}
 	default:
-		return answer{isOfCluster: true, exists: true, addresses: d.published(service, "")}
+		return lookupResult{isOfCluster: true, exists: true, addresses: d.published(service, "")}
 	}
 }
 
-// resolvePod returns the address of a Pod with a hostname in a headless Service.
-func (d directory) resolvePod(namespace, name, hostname string) answer {
+// resolvePod returns the address of a Pod that has a host name in a headless Service.
+func (d directory) resolvePod(namespace, name, hostname string) lookupResult {
 	service := d.find(namespace, name)
 	if service == nil || hasAddress(service) {
-		return answer{isOfCluster: true}
+		return lookupResult{isOfCluster: true}
 	}
 	addresses := d.published(service, hostname)
-	return answer{isOfCluster: true, exists: len(addresses) > 0, addresses: addresses}
+	return lookupResult{isOfCluster: true, exists: len(addresses) > 0, addresses: addresses}
 }
 
-// published returns the sorted addresses of the Pods of a headless Service. hostname selects the
-// Pods with this hostname; empty selects all.
+// published returns the sorted Pod addresses of a headless Service. hostname selects the Pods with this host
+// name; an empty one selects all.
 func (d directory) published(service *corev1.Service, hostname string) []netip.Addr {
 	var addresses []netip.Addr
 	for _, pod := range selectPods(service, d.pods) {

@@ -26,7 +26,7 @@ import (
 // kube-apiserver can use a proxy for these connections. The proxy exists only on machines on which
 // the node cannot listen on port 443.
 
-// Names of the certificates of the proxy.
+// Names of the proxy's certificates.
 const (
 	proxyAuthority   = "ca"
 	proxyCertificate = "proxy"
@@ -60,7 +60,7 @@ type proxy struct {
 	certs    pki.Dir
 }
 
-// newProxy opens the port of a proxy whose clients have the certificate in dir.
+// newProxy opens a proxy's port. The proxy's clients use the certificate in dir.
 func newProxy(dir string, dial dialFunc) (*proxy, error) {
 	certs := pki.Dir{Path: dir}
 	authority, err := certs.EnsureAuthority(proxyAuthority, "karmada-services")
@@ -87,8 +87,8 @@ func newProxy(dir string, dial dialFunc) (*proxy, error) {
 // Proxy describes how a client uses the proxy.
 type Proxy struct {
 	URL string
-	// CAFile, CertFile and KeyFile are the files of the certificates with which the proxy and its
-	// clients authenticate each other.
+	// CAFile, CertFile and KeyFile are the certificate files with which the proxy and its clients
+	// authenticate each other.
 	CAFile, CertFile, KeyFile string
 }
 

@@ -1,19 +1,19 @@
-// Package services makes Services reachable by their names and ports on a machine without a Service
-// network. Each Service gets an address of the loopback interface. The package forwards TCP
-// connections to this address to a ready Pod, and a DNS server responds with it.
+// Package services makes Services reachable by their names and ports on a machine without a Service network.
+// Each Service gets a loopback address. The package forwards TCP connections to this address to a ready Pod,
+// and its DNS server responds with the address.
 //
 // Invariants:
 //
-//   - Only Pods of the node receive connections. Pods on simulated nodes run no program.
-//   - A Service listens only while it has a ready Pod. Without one, the kernel rejects connections
-//     at once.
-//   - Node ports and Services listen on loopback addresses only, so that other machines cannot
-//     reach Pods.
-//   - Names of the cluster are never sent to the DNS servers of the machine.
+//   - Only the node's Pods receive connections, because Pods on simulated nodes run no program.
+//   - A Service listens only while it has a ready Pod. Otherwise, the kernel rejects connections at
+//     once.
+//   - Node ports and Services listen only on loopback addresses, so that other machines cannot reach
+//     Pods.
+//   - Names of the cluster are never sent to the machine's DNS servers.
 //   - All listeners, connections and goroutines end with the context of Run.
 //
-// The selectors of Services are evaluated here, because EndpointSlices reject loopback addresses.
-// Only TCP is forwarded. Session affinity and traffic policies have no effect.
+// The package evaluates the Services' selectors itself, because EndpointSlices reject loopback addresses. It
+// forwards only TCP. Session affinity and traffic policies have no effect.
 package services
 
 import (
@@ -41,8 +41,7 @@ import (
 // Pod is a Pod of the node whose programs can receive connections.
 type Pod struct {
 	Namespace, Name string
-	// Hostname and Subdomain are the fields of the Pod specification that give the Pod a name in
-	// a headless Service.
+	// Hostname and Subdomain are the fields of the Pod spec that give the Pod a name in a headless Service.
 	Hostname, Subdomain string
 	Labels              labels.Set
 	Address             netip.Addr
@@ -59,7 +58,7 @@ type Options struct {
 	Pods func() []Pod
 	// Events receives the errors of Services.
 	Events record.EventRecorder
-	// ProxyDir is the directory of the certificates of the proxy.
+	// ProxyDir is the directory that contains the proxy's certificates.
 	ProxyDir string
 	// ReservedPorts means that this machine reserves the ports below 1024 for root. If it is false,
 	// New finds out.
@@ -149,7 +148,7 @@ func (s *Services) Run(ctx context.Context) {
 	s.followChanges(ctx)
 }
 
-// followChanges updates the forwarders after each change of Services and Pods.
+// followChanges updates the forwarders after each change to Services and Pods.
 func (s *Services) followChanges(ctx context.Context) {
 	retry := time.NewTicker(retryPeriod)
 	defer retry.Stop()
@@ -190,8 +189,8 @@ func (s *Services) updateForwarders() {
 	}
 }
 
-// updateForwarder changes the targets of one forwarder. It reports a new error as an event of the
-// Service, and the next call retries. The caller holds the lock.
+// updateForwarder changes a forwarder's targets. It reports a new error as an event on the Service, and the
+// next call retries. The caller must hold the lock.
 func (s *Services) updateForwarder(key listenKey, service *corev1.Service, want listener) {
 	existing := s.forwarders[key]
 	if existing == nil {
