@@ -18,7 +18,7 @@ The names of the objects. Arguments: the root context.
 {{- define "karmada.secret.etcd" -}}etcd-cert{{- end }}
 
 {{/*
-The Secret with the kubeconfig of a component for the control plane.
+The Secret with a component's kubeconfig for the control plane.
 Arguments: root, component (such as karmada-scheduler).
 */}}
 {{- define "karmada.secret.kubeconfig" -}}
@@ -29,10 +29,10 @@ Arguments: root, component (such as karmada-scheduler).
 {{- end -}}
 {{- end }}
 
-{{/* The key of the kubeconfig in its Secret. */}}
+{{/* The kubeconfig's key in its Secret. */}}
 {{- define "karmada.kubeconfigKey" -}}{{ ternary "karmada.config" "kubeconfig" .Values.naming.configPerComponent }}{{- end }}
 
-{{/* The DNS name of a Service of the host. Arguments: root, service. */}}
+{{/* The DNS name of a Service in the host cluster. Arguments: root, service. */}}
 {{- define "karmada.serviceHost" -}}{{ .service }}.{{ .root.Release.Namespace }}.svc.{{ .root.Values.clusterDomain }}{{- end }}
 
 {{/* Not empty if the release contains karmada-search. */}}
@@ -40,12 +40,12 @@ Arguments: root, component (such as karmada-scheduler).
 {{- if and (ne .Values.installMode "agent") (has "search" .Values.components) }}true{{ end -}}
 {{- end }}
 
-{{/* The URL of the API server for clients in the host. */}}
+{{/* The API server's URL for clients inside the host cluster. */}}
 {{- define "karmada.internalURL" -}}
 https://{{ include "karmada.serviceHost" (dict "root" . "service" (include "karmada.name.apiServer" .)) }}:5443
 {{- end }}
 
-{{/* The URL of the API server for clients outside the host. */}}
+{{/* The API server's URL for clients outside the host cluster. */}}
 {{- define "karmada.externalURL" -}}{{ .Values.apiServer.externalURL | default (include "karmada.internalURL" .) }}{{- end }}
 
 {{/* Not empty if the API server contains the webhook and the aggregated API server. */}}
@@ -67,7 +67,7 @@ https://{{ include "karmada.serviceHost" (dict "root" . "service" (include "karm
 {{- end -}}
 {{- end }}
 
-{{/* The arguments of an API server for its etcd, as a YAML list. */}}
+{{/* An API server's arguments for its etcd, as a YAML list. */}}
 {{- define "karmada.etcdArguments" -}}
 - {{ printf "--etcd-servers=%s" (include "karmada.etcdServers" .) | quote }}
 - --etcd-cafile=/etc/karmada/pki/etcd-ca.crt
@@ -78,7 +78,7 @@ https://{{ include "karmada.serviceHost" (dict "root" . "service" (include "karm
 {{- end }}
 {{- end }}
 
-{{/* The values of a component over the default values of all components, as JSON. Arguments: root, values. */}}
+{{/* A component's values, merged over all components' default values, as JSON. Arguments: root, values. */}}
 {{- define "karmada.component" -}}
 {{- $component := mustMergeOverwrite (deepCopy .root.Values.componentDefaults) (deepCopy .values) -}}
 {{- if ne $component.strategy.type "RollingUpdate" }}{{ $_ := unset $component.strategy "rollingUpdate" }}{{ end -}}
@@ -116,7 +116,7 @@ Arguments: root, name, and optionally component (its values) and more (more labe
 {{- $image -}}
 {{- end }}
 
-{{/* The regular expression of the name of an image. It is the same as that of package rendering. */}}
+{{/* The regular expression for image names. It must be equal to the one in package rendering. */}}
 {{- define "karmada.imagePattern" -}}
 ^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?/)?[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@sha256:[0-9a-f]{64})?$
 {{- end }}
@@ -139,7 +139,7 @@ Arguments: arguments (list), extra (list).
 {{- end }}
 {{- end }}
 
-{{/* The maximum size of the data of etcd in bytes. 0 is the default of etcd itself. Argument: etcd. */}}
+{{/* The maximum size of etcd's data in bytes. 0 means etcd's own default. Argument: etcd. */}}
 {{- define "karmada.etcdQuota" -}}
 {{- $quota := "8589934592" -}}
 {{- range .extraArgs }}{{ if hasPrefix "--quota-backend-bytes=" . }}{{ $quota = trimPrefix "--quota-backend-bytes=" . }}{{ end }}{{ end -}}
@@ -155,7 +155,7 @@ Arguments: arguments (list), extra (list).
 {{- mulf (trimSuffix $suffix $quantity | float64) (get $factors $suffix) -}}
 {{- end }}
 
-{{/* The argument --feature-gates of a map of gates, or an empty list. */}}
+{{/* The argument --feature-gates for a map of gates, or an empty list. */}}
 {{- define "karmada.featureGates" -}}
 {{- $gates := list -}}
 {{- range $name, $on := . }}{{ $gates = append $gates (printf "%s=%t" $name $on) }}{{ end -}}
@@ -165,7 +165,7 @@ Arguments: arguments (list), extra (list).
 {{- end }}
 
 {{/*
-The rules that place the Pods of a component, and that spread its replicas over nodes and zones.
+The rules that place a component's Pods and spread its replicas over nodes and zones.
 Arguments: name, component, and optionally separate (replicas must not share a node).
 */}}
 {{- define "karmada.placement" -}}
@@ -205,7 +205,7 @@ topologySpreadConstraints:
 {{- end }}
 
 {{/*
-The fields that the Pods of all workloads have.
+The Pod fields that all workloads share.
 Arguments: root, name, component, and optionally securityContext, serviceAccount and separate.
 */}}
 {{- define "karmada.podFields" -}}
@@ -231,7 +231,7 @@ imagePullSecrets: {{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
-{{/* The arguments with which a program finds the estimators of members, as a YAML list. */}}
+{{/* The arguments with which a program finds the members' estimators, as a YAML list. */}}
 {{- define "karmada.estimatorArguments" -}}
 - {{ printf "--scheduler-estimator-service-namespace=%s" .Release.Namespace | quote }}
 - {{ printf "--scheduler-estimator-service-prefix=%s-scheduler-estimator" (include "karmada.controlPlaneRelease" .) | quote }}
@@ -311,7 +311,7 @@ spec:
         {{- range .ports }}
         - {name: {{ .name }}, containerPort: {{ .port }}, protocol: TCP}
         {{- end }}
-        {{- /* Components serve requests as soon as the objects of the control plane exist. */}}
+        {{- /* Components serve requests as soon as the control plane's objects exist. */}}
         startupProbe: {{- include "karmada.probe" (merge (dict "period" 2 "threshold" 90) .liveness) | nindent 10 }}
         livenessProbe: {{- include "karmada.probe" (merge (dict "period" 15 "threshold" 3) .liveness) | nindent 10 }}
         readinessProbe: {{- include "karmada.probe" (merge (dict "period" 3 "threshold" 3) (.readiness | default .liveness)) | nindent 10 }}
@@ -346,7 +346,7 @@ failureThreshold: {{ .threshold }}
 {{/* Arguments: root, name, component. */}}
 {{- define "karmada.podDisruptionBudget" -}}
 {{- $budget := .component.podDisruptionBudget | default .root.Values.podDisruptionBudget -}}
-{{- /* A budget has only one of both, and the default value has maxUnavailable. */}}
+{{- /* A budget may have only one of both fields, and the default value sets maxUnavailable. */}}
 {{- if hasKey ($budget | default dict) "minAvailable" }}{{ $budget = omit $budget "maxUnavailable" }}{{ end -}}
 {{- if and $budget (gt (int .component.replicaCount) 1) }}
 ---

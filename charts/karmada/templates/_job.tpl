@@ -1,6 +1,5 @@
 {{/*
-The specification of a Job that runs one step of the installation. The step renders this chart with the
-same values.
+The spec of a Job that runs one installation step. The step renders this chart with the same values.
 Arguments: root, name, job, step, and optionally account (without it, the Job has no permissions in the host cluster),
 values (the Secret with the values), volumes (a list as in karmada.deployment) and arguments (a list).
 */}}
@@ -107,7 +106,7 @@ subjects:
 {{- end }}
 {{- end }}
 
-{{/* The names of the Deployments of a control plane in a host, as a YAML list. */}}
+{{/* The names of a control plane's Deployments in the host cluster, as a YAML list. */}}
 {{- define "karmada.hostDeployments" -}}
 - {{ include "karmada.name.apiServer" . | quote }}
 {{- if not (include "karmada.hasBuiltInServers" .) }}

@@ -1,5 +1,5 @@
 {{/*
-Checks of values that the schema cannot express. Each message names the value and the remedy.
+Validation that the schema cannot express. Each message names the value and the remedy.
 */}}
 {{- define "karmada.validate" -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$" .Release.Name) }}
@@ -57,7 +57,7 @@ own: two of three could form an empty one. A full volume stops etcd.
 {{- if eq $etcd.storageType "pvc" }}
 {{- $size := include "karmada.bytes" $etcd.pvc.size | float64 }}
 {{- $quota := include "karmada.etcdQuota" $etcd | float64 }}
-{{- /* The log and the snapshots of etcd are beside its data. */}}
+{{- /* etcd's log and snapshots are stored beside its data. */}}
 {{- $needed := addf $quota 1073741824 }}
 {{- if lt $size $needed }}
 {{- fail (printf "etcd.internal.pvc.size is %s (%.0f bytes), and etcd may use %.0f bytes for data (--quota-backend-bytes) and needs 1Gi for its log: it would fill the volume and stop. Set etcd.internal.pvc.size (karmadactl init: --etcd-pvc-size) to at least %.0fGi, or a smaller quota with --quota-backend-bytes in etcd.internal.extraArgs (--etcd-extra-args)" $etcd.pvc.size $size $quota (divf $needed 1073741824 | ceil)) }}

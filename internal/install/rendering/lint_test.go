@@ -122,7 +122,7 @@ func TestNotesNameEverythingAUserNeeds(t *testing.T) {
 		absent string
 	}{
 		"a control plane": {
-			nil, []string{"-l app=karmada-setup", "karmada-kubeconfig \\\n", "{.data.kubeconfig}", "WARNING: the data of etcd is in /var/lib/karmada-etcd", "need the value apiServer.externalURL"}, "no effect",
+			nil, []string{"-l app=karmada-setup", "karmada-kubeconfig \\\n", "{.data.kubeconfig}", "WARNING: etcd's data is in /var/lib/karmada-etcd", "need the value apiServer.externalURL"}, "no effect",
 		},
 		"a control plane that clusters outside the host reach": {
 			rendering.Values{"apiServer": rendering.Values{"externalURL": "https://k.example.com"}}, []string{"token create"}, "need the value",
