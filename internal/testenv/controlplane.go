@@ -19,14 +19,13 @@ import (
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
 
-// childVariable is the environment variable with the options of the control plane that a child
-// process runs.
+// childVariable is the environment variable that contains the options of a child process's control plane.
 const childVariable = "KARMADA_TEST_CONTROL_PLANE"
 
 // childStopTimeout limits the time in which a child process stops. After that time it is killed.
 const childStopTimeout = 30 * time.Second
 
-// childOptions are the options of a control plane in a child process.
+// childOptions are the options of a child process's control plane.
 type childOptions struct {
 	Dir, AuditLog, LogFile string
 	Ports                  map[string]int

@@ -29,7 +29,7 @@ const (
 // Eventually waits until check returns nil. The test fails with the last error of check.
 func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	// The context of a test ends before the cleanup of the test starts.
+	// A test's context ends before its cleanup starts.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
 	began := time.Now()

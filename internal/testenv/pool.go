@@ -37,7 +37,7 @@ type PoolOptions struct {
 	// LogFile is the file to which control planes append their logs. Empty means that the logs are
 	// dropped.
 	LogFile string
-	// Members are the names of the members of each environment.
+	// Members are the names of each environment's members.
 	Members []string
 	// Single is the number of environments for tests that need an environment for themselves, in
 	// addition to the shared environments.
@@ -221,8 +221,8 @@ func Acquire(t testing.TB, tokens chan struct{}) {
 	}
 }
 
-// logWait logs how long the test waited for its environment and for the start of the environment.
-// The duration of a test that the testing package reports includes this wait.
+// logWait logs how long the test waited for its environment, including the environment's start. The duration
+// that the testing package reports for the test includes this wait.
 func logWait(t testing.TB, began time.Time) {
 	t.Helper()
 	t.Logf("waited %s for an environment", time.Since(began).Round(time.Second))
@@ -234,8 +234,7 @@ func (p *Pool) start(t testing.TB) *Env {
 	if err != nil {
 		t.Fatalf("making the directory of an environment: %v", err)
 	}
-	// The environment is used after the end of the test that starts it, so it does not get the
-	// context of this test.
+	// The environment outlives the test that starts it, so it does not use this test's context.
 	env, err := start(context.Background(), dir, p.options.LogFile, p.options.Members...)
 	if err != nil {
 		t.Fatalf("starting an environment in %s: %v", filepath.Base(dir), err)

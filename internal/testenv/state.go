@@ -16,9 +16,8 @@ import (
 // stateLimit is the maximum number of objects of each kind that are logged for a failed test.
 const stateLimit = 6
 
-// showState logs the bindings and Works of a namespace, with the managers of their fields and the
-// times of their changes. This is necessary because the error of a failed wait shows only the last
-// missing step of the propagation.
+// showState logs a namespace's bindings and Works, with their fields' managers and the times of changes. The
+// error of a failed wait does not suffice, because it shows only the last missing step of the propagation.
 func (e *Env) showState(t testing.TB, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), lastLook)

@@ -1,5 +1,5 @@
-// Package testenv provides the environment of tests: a real control plane with all components in
-// this process, and members that are real API servers.
+// Package testenv provides environments for tests: a real control plane with all components in this process,
+// and members that are real API servers.
 //
 // Members run no controllers, so only Karmada and the test change objects in a member. For example, the test
 // sets a Deployment's status. Environments are expensive, so a test package starts one environment in its
@@ -177,8 +177,8 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 		Name: name, CommonName: name, Dir: dir, Port: port,
 		AuditLog: filepath.Join(dir, "writes.log"), AuditPolicy: writesOnly,
 		APIServerFlags: []string{"--token-auth-file=" + tokens, "--disable-admission-plugins=ServiceAccount",
-			// Without these flags, the server watches the files although no test extends its API,
-			// and the kernel gives a user only 128 watchers.
+			// Without these flags, the server would watch the files although no test extends its API, and the
+			// kernel gives each user only 128 watchers.
 			"--requestheader-client-ca-file=", "--proxy-client-cert-file=", "--proxy-client-key-file="},
 	}}
 	member.writes.path = member.options.AuditLog
@@ -188,9 +188,8 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 	return member, nil
 }
 
-// starting is locked while a server of a test program starts. Kubernetes gives an API server one
-// minute to start, which is too short if many API servers start at the same time on a small
-// machine.
+// starting is locked while one of the test program's servers starts. Kubernetes gives an API server one
+// minute to start, which is too short if many API servers start concurrently on a small machine.
 var starting sync.Mutex
 
 // StartCluster does the same as standalone.Start, and parallel tests may call it.
@@ -271,7 +270,7 @@ func (e *Env) Stop() {
 // Stop stops the member. Its stored objects stay in its directory.
 func (m *Member) Stop() { m.cluster.Stop() }
 
-// Patience is how long a test waits for an expected result. The namespace controller starts to
-// delete the objects of a deleted namespace after 5 seconds, and retries every 8 seconds. So the
-// deletion of a namespace with several finalizers takes 30 seconds, and longer on a busy machine.
+// Patience is how long a test waits for an expected result. The namespace controller starts to delete a
+// deleted namespace's objects after 5 seconds and retries every 8 seconds, so the deletion of a namespace
+// with several finalizers takes 30 seconds, and longer on a busy machine.
 const Patience = 2 * time.Minute

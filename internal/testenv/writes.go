@@ -14,9 +14,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// writesOnly is the audit policy of the servers of an environment. It records requests that change
-// objects of users. Leases are excluded because they change often, and reviews because they change
-// nothing.
+// writesOnly is the audit policy of an environment's servers. It records requests that change users'
+// objects. Leases are excluded because they change often, and reviews because they change nothing.
 const writesOnly = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

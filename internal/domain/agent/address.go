@@ -13,7 +13,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// AllowedCIDRsFlag is the name of the flag that sets AddressRules.Allowed.
+// AllowedCIDRsFlag is the flag that sets AddressRules.Allowed.
 const AllowedCIDRsFlag = "agent-endpoint-allowed-cidrs"
 
 // metadataAddresses are the addresses of cloud metadata services that are not link-local: those of Amazon
@@ -28,8 +28,8 @@ type AddressRules struct {
 	// OwnHost is the host of the control plane's API server, an IP address or a DNS name. It may be
 	// empty.
 	OwnHost string
-	// OwnEndpoints are the addresses and ports of the control plane's API server. Allowed does not
-	// apply to them, because the API server would send requests to itself without end.
+	// OwnEndpoints are the addresses and ports of the control plane's API server. Allowed does not apply to
+	// them, because the API server would send requests to itself in an endless loop.
 	OwnEndpoints []netip.AddrPort
 	// OwnAddresses are the addresses of this machine and of the control plane's API server.
 	OwnAddresses []netip.Addr

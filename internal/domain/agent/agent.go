@@ -1,14 +1,13 @@
-// Package agent defines the identity of a cluster's agent, its permissions in the control plane,
-// and the requests for its certificate that are approved.
+// Package agent defines the identity of a cluster's agent, its permissions in the control plane, and which
+// of its certificate requests are approved.
 //
-// The user name of an agent contains the name of its cluster: user system:karmada:agent:<cluster>
-// in group system:karmada:agents. The user name determines the permissions of the agent, so no other
-// requester may get a certificate with that user name.
+// An agent's user name contains its cluster's name: user system:karmada:agent:<cluster> in the group
+// system:karmada:agents. The user name determines the agent's permissions, so no other requester may get a
+// certificate with that user name. Invariants:
 //
-// Invariants:
 //   - A certificate for a name that is in use is issued only to the agent with that name. If it is
 //     unclear whether a requester is that agent, only an administrator can approve the request.
-//   - The permissions of one agent never cover objects of another cluster.
+//   - An agent's permissions never cover another cluster's objects.
 package agent
 
 import (
@@ -23,7 +22,7 @@ const (
 	// Group is the group of agents. The certificate of an agent contains it as the organization.
 	Group = "system:karmada:agents"
 
-	// UserPrefix is the prefix of the user name of an agent. The user name ends with the cluster's name.
+	// UserPrefix is the prefix of agents' user names. The cluster's name follows it.
 	UserPrefix = "system:karmada:agent:"
 
 	// BootstrapGroup is the group of users that may register clusters with a bootstrap token.
@@ -33,8 +32,8 @@ const (
 	// the RBAC objects of an agent. The command uses this user only temporarily.
 	GeneratorUser = UserPrefix + reservedName
 
-	// GeneratorPolicy is the name of an admission policy and of the binding of that policy. The
-	// policy limits GeneratorUser to the roles of agents.
+	// GeneratorPolicy is the name of the admission policy that limits GeneratorUser to agents' roles, and of
+	// the policy's binding.
 	GeneratorPolicy = "karmada-agent-rbac-generator"
 )
 
@@ -55,9 +54,9 @@ func ClusterOf(user string) (cluster string, ok bool) {
 	return cluster, true
 }
 
-// IsValidName reports whether a cluster with that name can have an agent. The name must be a DNS
-// label of at most 48 characters, must not be reserved, and must not have the form of the name of a
-// Secret of another cluster.
+// IsValidName reports whether a cluster with the given name can have an agent. The name must be a DNS label
+// of at most 48 characters, must not be reserved, and must not have the form of the name of another
+// cluster's Secret.
 func IsValidName(cluster string) bool {
 	return cluster != reservedName && !strings.HasSuffix(cluster, impersonatorSuffix) &&
 		len(cluster) <= clusterv1alpha1.ClusterNameMaxLength && len(validation.IsDNS1123Label(cluster)) == 0

@@ -12,21 +12,21 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ReadableSecrets returns the names of the Secrets that a cluster's agent may read. The name of another
-// cluster must not be one of these names.
+// ReadableSecrets returns the names of the Secrets that a cluster's agent may read. No other cluster may
+// have one of these names.
 func ReadableSecrets(cluster string) []string {
 	return []string{cluster, cluster + impersonatorSuffix}
 }
 
-// IsAgent reports whether the rules for agents apply to the user. The rules also apply to a user
-// that has the name of an agent although no cluster can have that agent.
+// IsAgent reports whether the rules for agents apply to the user. They also apply to a user with an agent's
+// name if no cluster can have that agent.
 func IsAgent(user string) bool { return strings.HasPrefix(user, UserPrefix) }
 
 // ErrNotRegistered means that the registration of an agent ended.
 var ErrNotRegistered = errors.New("the registration of this agent ended: register the cluster again")
 
-// IsRegistered reports whether the ClusterRole of an agent gives the agent its permissions. It
-// returns false for a role that reserves the name for a cluster without an agent.
+// IsRegistered reports whether the ClusterRole gives an agent its permissions. It returns false for a role
+// that reserves the name for a cluster without an agent.
 func IsRegistered(role *rbacv1.ClusterRole) bool {
 	return role.DeletionTimestamp == nil && role.Annotations[clusterv1alpha1.AgentRequestAnnotation] != clusterv1alpha1.NameReservation
 }
@@ -43,10 +43,10 @@ type ClusterRules struct {
 	ReceivedAt time.Time
 }
 
-// ValidateRequest returns an error if the agent that sent a request is not the agent of the stored
-// Cluster: the Cluster has no agent, or it replaced another Cluster of the same name after the
-// request was received. An agent can delay the body of a request that was authorized when an earlier
-// Cluster existed. It returns nil for users other than agents.
+// ValidateRequest returns an error if the agent that sent a request is not the stored Cluster's agent:
+// because the Cluster has no agent, or because it replaced a Cluster of the same name after the request was
+// received. An agent can delay the body of a request that was authorized for an earlier Cluster.
+// ValidateRequest returns nil for other users.
 func ValidateRequest(user string, stored *clusterv1alpha1.Cluster, receivedAt time.Time) *field.Error {
 	switch {
 	case !IsAgent(user):

@@ -39,7 +39,7 @@ func validateCreation(created *clusterv1alpha1.Cluster) field.ErrorList {
 }
 
 // validateChange returns an error for each field of a stored Cluster that an agent changes without
-// permission. Both arguments have the form in which Clusters are stored.
+// permission. Both arguments must have the storage form.
 func validateChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	var errs field.ErrorList
 	metadata := field.NewPath("metadata")
@@ -74,9 +74,9 @@ func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorLis
 	return errs
 }
 
-// canSetFinalizers reports whether an agent may set these finalizers. The only allowed change is to remove
-// the finalizer of the control plane from a Cluster in deletion, because the command unregister --force does
-// this with the agent's credentials.
+// canSetFinalizers reports whether an agent may set the given finalizers. The only allowed change removes
+// the control plane's finalizer from a Cluster that is being deleted, which the command unregister --force
+// does with the agent's credentials.
 func canSetFinalizers(after []string, stored *clusterv1alpha1.Cluster) bool {
 	if slices.Equal(after, stored.Finalizers) {
 		return true

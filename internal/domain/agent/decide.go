@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// ConditionNotApproved is the condition of a CertificateSigningRequest for an agent that only
-	// an administrator can approve. The reason and message of the condition explain why.
+	// ConditionNotApproved marks an agent's CertificateSigningRequest that only an administrator can approve.
+	// The condition's reason and message explain why.
 	ConditionNotApproved certificatesv1.RequestConditionType = clusterv1alpha1.AgentNotApproved
 
-	// ConditionPermissionsGranted is the condition of a request that an administrator approved. It is
-	// set after the agent got its permissions.
+	// ConditionPermissionsGranted marks a request that an administrator approved, after the agent got its
+	// permissions.
 	ConditionPermissionsGranted certificatesv1.RequestConditionType = clusterv1alpha1.AgentPermissionsGranted
 )
 
@@ -34,8 +34,8 @@ type RequestFacts struct {
 	Request types.UID
 	// Age is the time since the creation of the CertificateSigningRequest.
 	Age time.Duration
-	// Clusters are the Clusters with the requested name, or with the name of a Secret that the
-	// agent could read. It is nil if there are none.
+	// Clusters are the Clusters with the requested name, or with the name of a Secret that the agent could
+	// read.
 	Clusters []clusterv1alpha1.Cluster
 	// Role is the agent's ClusterRole, or nil if there is none.
 	Role *rbacv1.ClusterRole
@@ -52,7 +52,7 @@ type RequestFacts struct {
 // Decision is the result for a request.
 type Decision struct {
 	Approved bool
-	// Renewal is true if the agent renews its certificate. The agent gets no new permissions then.
+	// Renewal means that the agent renews its certificate, so it gets no new permissions.
 	Renewal bool
 	// Wait is true if the object that prevents the approval is about to be deleted.
 	Wait bool
@@ -175,7 +175,7 @@ func isPreparedNamespace(name string, namespace *corev1.Namespace) bool {
 		!isExecutionNamespace(name)
 }
 
-// hasCluster reports whether one of the Clusters has that name.
+// hasCluster reports whether one of the Clusters has the given name.
 func hasCluster(clusters []clusterv1alpha1.Cluster, name string) bool {
 	for i := range clusters {
 		if clusters[i].Name == name {
@@ -185,7 +185,7 @@ func hasCluster(clusters []clusterv1alpha1.Cluster, name string) bool {
 	return false
 }
 
-// isPullCluster reports whether one of the Clusters has that name and is in pull mode.
+// isPullCluster reports whether one of the Clusters has the given name and is in pull mode.
 func isPullCluster(clusters []clusterv1alpha1.Cluster, name string) bool {
 	for i := range clusters {
 		if clusters[i].Name == name {

@@ -20,8 +20,8 @@ const (
 	roleNamePrefix     = "system:karmada:"
 	impersonatorSuffix = "-impersonator"
 
-	// LeaderLeasePrefix is the prefix of the name of the Lease for leader election between an agent's
-	// replicas. The name ends with the cluster's name.
+	// LeaderLeasePrefix is the prefix of the Lease for leader election between an agent's replicas. The
+	// cluster's name follows it.
 	LeaderLeasePrefix = "karmada-agent-"
 )
 
@@ -36,11 +36,11 @@ type Object interface {
 func RoleName(cluster string) string { return roleNamePrefix + cluster + ":agent" }
 
 // RBACObjects returns the roles and role bindings for a cluster's agent, the ClusterRole first.
-// clusterNamespace is the namespace of the cluster's Secrets. The Lease of the cluster is always in
+// clusterNamespace is the namespace of the cluster's Secrets. The cluster's Lease is always in
 // karmada-cluster.
 //
-// Each rule contains the names of its objects if RBAC can check the names. RBAC cannot check the
-// names for create requests and for events.
+// Each rule contains the names of its objects unless RBAC cannot check them, as for create requests and
+// events.
 func RBACObjects(cluster, clusterNamespace string) []Object {
 	role := RoleName(cluster)
 	space := work.ExecutionNamespace(cluster)
@@ -54,9 +54,9 @@ func RBACObjects(cluster, clusterNamespace string) []Object {
 	return append(objects, namespacedRole(cluster, space, role+"-work", workRules())...)
 }
 
-// RemovalObjects returns the Roles with which the agent of a cluster deletes objects, and their
-// RoleBindings, for an agent that another release registered. The agent must be able to read the
-// epoch of the control plane and to remove the finalizers of Works.
+// RemovalObjects returns the Roles and RoleBindings that let a cluster's agent delete objects, for an agent
+// that another release registered. Such an agent must be able to read the control plane's epoch and to
+// remove finalizers from Works.
 func RemovalObjects(cluster string) []Object {
 	return append(epochObjects(cluster), namespacedRole(cluster, work.ExecutionNamespace(cluster), RoleName(cluster)+"-removal", workRules())...)
 }

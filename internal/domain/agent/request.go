@@ -13,8 +13,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Subresources of certificatesigningrequests. The control plane approves the certificate of a
-// requester only if the requester has the verb create on one of these subresources.
+// Subresources of certificatesigningrequests. The control plane approves a requester's certificate only if
+// the requester has the verb create on one of them.
 const (
 	// ApproveSelf is the subresource for an agent that renews its own certificate.
 	ApproveSelf = "selfclusteragent"

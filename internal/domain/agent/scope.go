@@ -85,7 +85,7 @@ func ParseScope(text string) (Scope, error) {
 	return scope, nil
 }
 
-// Apply sets the fields of a new Cluster that the scope fixes and that the agent left empty. So the
+// Apply sets the fields of a new Cluster that the scope determines and the agent left empty, so that the
 // agent need not know its labels and location.
 func (s Scope) Apply(created *clusterv1alpha1.Cluster) {
 	if len(created.Labels) == 0 && len(s.Labels) > 0 {
@@ -103,8 +103,8 @@ func (s Scope) Apply(created *clusterv1alpha1.Cluster) {
 	}
 }
 
-// validate returns the fields of a new Cluster that are not in the scope. It need not check the name,
-// because the certificate of an agent contains the name.
+// validate returns an error for each field of a new Cluster that is not in the scope. It need not check the
+// name, which the agent's certificate contains.
 func (s Scope) validate(created *clusterv1alpha1.Cluster) field.ErrorList {
 	if !s.fixesLocation() {
 		return nil
@@ -132,13 +132,13 @@ func (s Scope) validate(created *clusterv1alpha1.Cluster) field.ErrorList {
 	return errs
 }
 
-// OfAgent returns the part of the scope that limits the Cluster of an agent with a certificate.
+// OfAgent returns the part of the scope that limits the Cluster of an agent that already has a certificate.
 func (s Scope) OfAgent() Scope {
 	s.ClusterName = ""
 	return s
 }
 
-// String returns the scope in the form of the flags that set it.
+// String returns the scope as the flags that set it.
 func (s Scope) String() string {
 	var parts []string
 	for _, each := range []struct{ flag, value string }{

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// MaxObjectBytes is the maximum size of an Event or a certificate request of an agent, in bytes
-	// of JSON including metadata.
+	// MaxObjectBytes is the maximum size of an agent's Event or certificate request, in bytes of JSON
+	// including metadata.
 	MaxObjectBytes = 16 << 10
 
 	// baseReportBytes and reportBytesPerManifest are the parts of the limit for a report. An agent
@@ -29,8 +29,8 @@ func CheckObjectBytes(kind string, bytes int) error {
 	return fmt.Errorf("%s has %d bytes, and the agent of a cluster may store at most %d: shorten its fields and metadata", kind, bytes, MaxObjectBytes)
 }
 
-// WorkReport returns the report of an agent in a Work. The report consists of the fields that an
-// agent may change: the status, the finalizers and managedFields.
+// WorkReport returns an agent's report in a Work: the fields that an agent may change, which are the status,
+// the finalizers and managedFields.
 func WorkReport(work map[string]any) map[string]any {
 	report := map[string]any{"status": work["status"]}
 	if metadata, ok := work["metadata"].(map[string]any); ok {

@@ -29,8 +29,8 @@ const (
 	maxReasonBytes, maxMessageBytes = 1024, 32768
 )
 
-// ReportedConditions returns the types of the conditions of a Cluster that are written by its agent, or by
-// another component in the cluster with the agent's credentials.
+// ReportedConditions returns the types of a Cluster's conditions that its agent writes, or that another
+// component in the cluster writes with the agent's credentials.
 func ReportedConditions() []string {
 	return []string{
 		clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCompleteAPIEnablements,
@@ -39,9 +39,9 @@ func ReportedConditions() []string {
 	}
 }
 
-// ValidateStatus returns the errors in a status of a Cluster that the user writes. It validates
-// only the fields that an agent changes, so that an invalid status that is already stored does not
-// block the agent. It accepts the status of all other users.
+// ValidateStatus returns an error for each invalid field in a Cluster's status that an agent writes. It
+// validates only fields that the agent changes, so that an invalid stored status does not block the agent.
+// It accepts other users' writes.
 func ValidateStatus(user string, written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	if !IsAgent(user) {
 		return nil

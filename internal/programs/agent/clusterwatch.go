@@ -22,8 +22,8 @@ const (
 	// requests.
 	absenceTimeout     = 10 * time.Second
 	absenceRetryPeriod = time.Second
-	// returnBackoffBase and returnBackoffMax are the bounds of the backoff of an agent that waits
-	// for a deleted Cluster. The maximum is long, because the Cluster probably does not return.
+	// returnBackoffBase and returnBackoffMax limit the exponential backoff while the agent waits for its
+	// deleted Cluster. The maximum is long, because the Cluster probably does not return.
 	returnBackoffBase = 2 * time.Second
 	returnBackoffMax  = time.Minute
 )

@@ -37,8 +37,8 @@ type credentials struct {
 	readSecret func(ctx context.Context) ([]byte, error)
 	// onChange is called after the credentials changed.
 	onChange func()
-	// target is the content of the kubeconfig at the start of the agent, without the credentials.
-	// targetChanged is closed when the file has another target.
+	// target is the kubeconfig's content, without the credentials, when the agent started. targetChanged is
+	// closed when the file has another target.
 	target        target
 	targetChanged chan struct{}
 	now           func() time.Time

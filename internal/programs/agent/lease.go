@@ -19,7 +19,7 @@ type ownedLeases struct {
 	owner atomic.Pointer[metav1.OwnerReference]
 }
 
-// setOwner sets the owner of all Leases that are written after this call.
+// setOwner sets the owner of all Leases that are written from now on.
 func (o *ownedLeases) setOwner(cluster *clusterv1alpha1.Cluster) {
 	o.owner.Store(&metav1.OwnerReference{
 		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,

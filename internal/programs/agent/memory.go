@@ -15,8 +15,8 @@ const (
 	// agents that mostly wait. So a few MiB less memory in each agent are more important than the
 	// time for garbage collection of such a small heap.
 	gcPercent = 40
-	// startupPeriod is the assumed duration of the start of an agent. The start needs more memory
-	// than later operation, because the agent discovers all APIs, registers, and lists all objects.
+	// startupPeriod is the assumed duration of an agent's start. The start needs more memory than later
+	// operation, because the agent discovers all APIs, registers, and lists all objects.
 	startupPeriod = 30 * time.Second
 )
 

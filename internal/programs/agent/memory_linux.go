@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// releaseProgramPages removes the pages of the executable from the memory of this process. The
-// pages are read-only, so the next access loads them from the page cache of the kernel.
+// releaseProgramPages removes the executable's pages from this process's memory. The pages are read-only, so
+// the next access loads them from the kernel's page cache.
 func releaseProgramPages() error {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -66,9 +66,8 @@ func readOnlyRegions(file string) ([]region, error) {
 	return found, nil
 }
 
-// parseReadOnlyRegion parses the first line of a region in smaps, which contains the addresses,
-// the permissions and the file of the region. ok is false if the region is writable or maps
-// another file.
+// parseReadOnlyRegion parses a region's first line in smaps, which contains its addresses, permissions and
+// file. ok is false if the region is writable or maps another file.
 func parseReadOnlyRegion(fields []string, file string) (r region, ok bool) {
 	if len(fields) < 6 || fields[len(fields)-1] != file || strings.Contains(fields[1], "w") || !strings.HasPrefix(fields[1], "r") {
 		return region{}, false

@@ -60,7 +60,7 @@ func (a *agent) serveCluster(ctx context.Context, registered *clusterv1alpha1.Cl
 	}
 }
 
-// restartBackoffBase and restartBackoffMax are the bounds of the backoff between restarts of the
+// restartBackoffBase and restartBackoffMax limit the exponential backoff between restarts of the
 // controllers.
 const (
 	restartBackoffBase = time.Second

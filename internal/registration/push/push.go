@@ -41,15 +41,15 @@ import (
 type Join struct {
 	// Name is the Cluster's name: a DNS label of at most 48 characters.
 	Name string
-	// ClusterNamespace is the namespace of the created objects in the control plane and in the member. The
-	// default is karmada-cluster.
+	// ClusterNamespace is the namespace of the objects that join creates in the control plane and in the
+	// member. The default is karmada-cluster.
 	ClusterNamespace string
 	// Provider, Region and Zones are the location of the cluster. Placements can select clusters by
 	// these fields. All may be empty.
 	Provider, Region string
 	Zones            []string
-	// MemberRole is the ClusterRole in the member that limits the permissions of the control plane in
-	// the member. Empty allows everything.
+	// MemberRole is the ClusterRole in the member that limits the control plane's permissions there. If it is
+	// empty, the control plane may do everything.
 	MemberRole string
 	// DryRun runs all checks, writes nothing, and logs what would be created.
 	DryRun bool
@@ -60,16 +60,15 @@ type Join struct {
 	MemberOrigin string
 	// Log receives progress messages for the user. It may be nil.
 	Log func(format string, args ...any)
-	// TokenTimeout is the time limit for the member to issue a token. The default is 30 s.
+	// TokenTimeout limits the wait for the member to issue a token. The default is 30 s.
 	TokenTimeout time.Duration
 }
 
-// Run joins the cluster. It returns when a request with the new credentials has succeeded and the
-// Cluster is stored. It does not wait until the Cluster is Ready. If the cluster is registered
-// under this name in push mode already, Run replaces the stored credentials if the cluster rejects
-// them, and returns a *RegisteredError if they work. Run returns a *RegisteredError for any other
-// existing registration of the name or of the cluster. If Run fails or ctx ends, it deletes the
-// objects that it created.
+// Run joins the cluster. It returns when a request with the new credentials has succeeded and the Cluster is
+// stored, but does not wait until the Cluster is Ready. If the cluster is already registered under this name
+// in push mode, Run replaces the stored credentials if the cluster rejects them, and returns a
+// *RegisteredError if they work. Run also returns a *RegisteredError for any other registration of the name
+// or the cluster. If Run fails or ctx ends, it deletes the objects that it created.
 func (j Join) Run(ctx context.Context) (err error) {
 	j.ClusterNamespace = cmp.Or(j.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	j.TokenTimeout = cmp.Or(j.TokenTimeout, enroll.DefaultTokenTimeout)
@@ -162,8 +161,8 @@ func (j Join) verifyClusters(ctx context.Context, karmada, member *clusterclient
 	return wanted, nil
 }
 
-// ensureNameNotReserved returns an error if the credentials of the cluster would be stored under the
-// name of the Secret of another cluster.
+// ensureNameNotReserved returns an error if the cluster's credentials would be stored under the name of
+// another cluster's Secret.
 func (j Join) ensureNameNotReserved() error {
 	reserved := strings.TrimPrefix(enroll.ImpersonatorSuffix, "-")
 	if j.Name == reserved || strings.HasSuffix(j.Name, enroll.ImpersonatorSuffix) {
@@ -224,13 +223,12 @@ func (j Join) ensureNameUnusedByAgent(ctx context.Context, karmada *clusterclien
 	return nil
 }
 
-// grantAccess creates the accounts of the control plane in the member and returns their
-// tokens.
+// grantAccess creates the control plane's accounts in the member and returns their tokens.
 func (j Join) grantAccess(ctx context.Context, member *clusterclient.Client) (enroll.Credentials, error) {
 	return j.newGrant(member, j.ClusterNamespace).IssueTokens(ctx, enroll.AllAccounts())
 }
 
-// newGrant returns the Grant for the accounts of the control plane in the member's namespace.
+// newGrant returns the Grant for the control plane's accounts in the given namespace of the member.
 func (j Join) newGrant(member *clusterclient.Client, namespace string) enroll.Grant {
 	return enroll.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
 }
@@ -289,10 +287,9 @@ func (j Join) newSecrets(credentials enroll.Credentials) (credentialsSecret, imp
 	return credentialsSecret, impersonatorSecret
 }
 
-// ensureStillUnique returns an error if the cluster was registered under another name since join
-// checked this. Two replicas of the API server may accept two Clusters with the same identity. Each
-// join lists the Clusters after it created its own Cluster, so at least one of the two joins finds
-// the other Cluster and rolls back.
+// ensureStillUnique returns an error if the cluster was registered under another name since join verified
+// this. Two replicas of the API server may accept two Clusters with the same ID. Each join lists the
+// Clusters after it created its own, so at least one of the two finds the other Cluster and rolls back.
 func (j Join) ensureStillUnique(ctx context.Context, karmada *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
@@ -318,8 +315,8 @@ func (j Join) verifySecretOwner(ctx context.Context, karmada *clusterclient.Clie
 	return err
 }
 
-// awaitExecutionNamespace waits until the execution namespace of a deleted Cluster of this name is
-// gone, because no Work can be created in a terminating namespace.
+// awaitExecutionNamespace waits until the execution namespace of a deleted Cluster of this name is gone,
+// because no Work can be created in a terminating namespace.
 func (j Join) awaitExecutionNamespace(ctx context.Context, karmada *clusterclient.Client) error {
 	// A user who has no permission to read the namespace may still join a cluster.
 	namespace, err := karmada.Get(ctx, registration.NewExecutionNamespace(j.Name))

@@ -16,13 +16,11 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// credentialCheck holds the result of the check of the stored credentials of a registered
-// cluster.
+// credentialCheck is the result of using a registered cluster's stored credentials.
 type credentialCheck struct {
 	// cluster is the stored Cluster.
 	cluster *clusterv1alpha1.Cluster
-	// credentials and impersonator are the Secrets of the control plane that the Cluster refers to,
-	// with their stored data.
+	// credentials and impersonator are the Secrets to which the Cluster refers, with their stored data.
 	credentials, impersonator *corev1.Secret
 	// reissue selects the accounts that need a new token.
 	reissue enroll.ReportedAccounts
@@ -80,8 +78,7 @@ func (j Join) verifyCredentials(ctx context.Context, karmada, member *clustercli
 	return found, nil
 }
 
-// setReferencedName sets the namespace and name of a Secret to those in the reference of the
-// Cluster.
+// setReferencedName sets a Secret's namespace and name to those in the Cluster's reference.
 func setReferencedName(secret *corev1.Secret, reference *clusterv1alpha1.LocalSecretReference) {
 	if reference != nil {
 		secret.Namespace, secret.Name = reference.Namespace, reference.Name
@@ -122,9 +119,8 @@ func (c *credentialCheck) verifySecret(ctx context.Context, g enroll.Grant, karm
 	return nil
 }
 
-// isSameEndpoint reports whether the control plane reaches the member at the address in the
-// kubeconfig and verifies its certificate. At another address the member may present another
-// certificate.
+// isSameEndpoint reports whether the control plane reaches the member at the kubeconfig's address and
+// verifies its certificate. At another address, the member may present another certificate.
 func (c *credentialCheck) isSameEndpoint(g enroll.Grant) bool {
 	return !c.cluster.Spec.InsecureSkipTLSVerification && c.cluster.Spec.APIEndpoint == registration.Endpoint(g.Config)
 }
@@ -181,9 +177,8 @@ func (c *credentialCheck) setSecretRef(ctx context.Context, karmada *clusterclie
 	return nil
 }
 
-// asRepairable returns the RegisteredError in err, and reports whether join can repair the
-// registration. Join can repair the registration of the same cluster in push mode, unless its
-// Cluster is being deleted.
+// asRepairable returns the RegisteredError in err, and reports whether join can repair the registration. It
+// can if the same cluster is registered in push mode and its Cluster is not being deleted.
 func asRepairable(err error) (*registration.RegisteredError, bool) {
 	var registered *registration.RegisteredError
 	if !errors.As(err, &registered) {

@@ -131,7 +131,7 @@ func (u Unjoin) removeCluster(ctx context.Context, karmada, member *clusterclien
 		u.logRemainingObjects(karmada, found)
 		return nil
 	}
-	// The cleanup gets a new time limit, because with Force the first limit may have expired.
+	// With Force, the first time limit may have expired, so the cleanup gets a new one.
 	cleaning, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	member.DryRun = u.DryRun
@@ -294,7 +294,7 @@ func (u Unjoin) tense(actual, dryRun string) string {
 
 func (u Unjoin) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }
 
-// memberCleanup returns the cleanup of the objects that join created in the member.
+// memberCleanup returns the Cleanup for the objects that join created in the member.
 func (u Unjoin) memberCleanup() enroll.Cleanup {
 	return enroll.Cleanup{Cluster: u.Name, Namespace: u.ClusterNamespace, Log: u.Log}
 }
