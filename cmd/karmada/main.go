@@ -1,5 +1,5 @@
-// Karmada runs a complete Karmada control plane on one machine, with member clusters for users who
-// want to try Karmada. Called by the name of another program of Karmada, it is this program.
+// Karmada runs a complete Karmada control plane on one machine, with member clusters, for users who want to
+// try Karmada. If it is called by the name of another Karmada program, it is that program.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	// First, because this program also runs as each other program, which a Pod may run.
+	// This call comes first, because a Pod may run this program as any of the other programs.
 	podenvironment.UsePodResolver()
 	if program := multicall.Find(programs(), os.Args[0]); program != nil {
 		os.Exit(program.Main())
@@ -27,8 +27,8 @@ func main() {
 	up.TuneMemory(context.Background())
 	removeGlobalFlags()
 	up.SilenceLibraries()
-	// A command in the foreground replaces os.Stderr, to redirect what libraries write. Errors of
-	// the command are still printed to the original standard error.
+	// A command in the foreground redirects os.Stderr to hide what libraries write. The command's errors are
+	// still printed to the original standard error.
 	stderr := os.Stderr
 	if err := run(command(), os.Args[1:]); err != nil {
 		fmt.Fprintln(stderr, console.NewStyle(stderr).Bad("error:"), err)
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// programs returns the programs that this binary is when it is called by their names.
+// programs returns the programs that this binary becomes when it is called by their names.
 func programs() []multicall.Program {
 	return append(multicall.Programs(),
 		multicall.Program{Name: "karmadactl", Main: func() int { return runCommandLine(cli.Karmadactl) }},
@@ -49,8 +49,8 @@ func runCommandLine(name string) int {
 	return cli.Run(name)
 }
 
-// removeGlobalFlags removes the flags that linked libraries add to the global flag set. Cobra would
-// show these flags as flags of this program.
+// removeGlobalFlags removes flags that linked libraries add to the global flag set, which cobra would show
+// as flags of this program.
 func removeGlobalFlags() {
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 }

@@ -95,7 +95,7 @@ func (i *Installer) labelEtcdNode(ctx context.Context) error {
 	if i.EtcdNode == "" {
 		return nil
 	}
-	i.Progressf("node %s gets the label %s, because its disk has the data of etcd", i.EtcdNode, clusterv1alpha1.EtcdNodeLabel)
+	i.Progressf("node %s is labeled with %s, because its disk stores etcd's data", i.EtcdNode, clusterv1alpha1.EtcdNodeLabel)
 	i.written++
 	return (&Host{api: i.host}).patchLabel(ctx, i.EtcdNode, `""`)
 }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nonroot is the user and the group of the programs.
+// nonroot is the user and group ID that programs run as.
 const nonroot = 65532
 
 // programList has the names of the programs that the binary is, one in a line.
@@ -29,15 +29,15 @@ const (
 	group  = "root:x:0:\nnonroot:x:65532:\n"
 )
 
-// file is an entry of the layer. Its data is either in memory, or in a file of this machine.
+// file is an entry of the layer. Its data is either in memory or in a file on this machine.
 type file struct {
-	// name is the path without a leading slash. The name of a directory ends with a slash.
+	// name is the path without a leading slash. A directory's name ends with a slash.
 	name string
 	mode int64
-	// link is the target of a symbolic link. Empty means that the entry is no link.
+	// link is the target of a symbolic link. It is empty for other entries.
 	link string
 	data []byte
-	// source is the path of the data. Empty means data.
+	// source is the path of the file that contains the data. If it is empty, data is used.
 	source string
 }
 
@@ -72,14 +72,13 @@ func authorities() []byte {
 	return certificates
 }
 
-// licenseDir is the directory of the licenses in the image.
+// licenseDir is the directory in the image that contains the licenses.
 const licenseDir = "usr/share/doc/karmada/"
 
-// licenseName matches the names of files with a license, or with a notice that must be kept.
+// licenseName matches the names of files that contain a license or a notice that must be kept.
 var licenseName = regexp.MustCompile(`(?i)^(LICEN[CS]E|COPYING|NOTICE|PATENTS)([.-].*)?$`)
 
-// licenseFiles returns the license of Karmada, and the licenses of Go and of all modules of the
-// binary.
+// licenseFiles returns Karmada's license, and the licenses of Go and of all modules in the binary.
 func licenseFiles(ctx context.Context) ([]file, error) {
 	list, err := output(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/karmada")
 	if err != nil {
@@ -125,7 +124,7 @@ func licensesOf(module, dir string) ([]file, error) {
 	return files, nil
 }
 
-// withParents adds the directories of files.
+// withParents adds the files' parent directories.
 func withParents(files []file) []file {
 	seen := map[string]bool{}
 	all := files

@@ -20,16 +20,16 @@ import (
 const (
 	repository = "localhost/karmada/karmada"
 	source     = "https://github.com/karmada-io/karmada"
-	// defaultPath makes the programs available by their names.
+	// defaultPath lets containers call the programs by their names.
 	defaultPath = "/bin"
 )
 
-// content is what the images of all platforms contain.
+// content is what the images for all platforms have in common.
 type content struct {
 	version, revision string
-	// created is the time of all files and of the image.
+	// created is the modification time of all files and the image's creation time.
 	created time.Time
-	// files are the entries of the layer except the binary.
+	// files are the layer's entries without the binary.
 	files []file
 }
 
@@ -41,10 +41,10 @@ type writtenImage struct {
 	bytes int64
 }
 
-// write writes an archive for each platform, and a layout of all platforms, into a directory.
-// binaries has the path of the binary of each architecture.
+// write writes an archive for each platform and a layout for all platforms to a directory. binaries maps
+// architectures to the binaries' paths.
 func (c content) write(platforms []v1.Platform, binaries map[string]string, out string) ([]writtenImage, error) {
-	// This checks only the version. The library accepts the registry localhost only with a port.
+	// The library accepts the registry localhost only with a port, so this validates only the version.
 	if _, err := name.NewTag(c.reference(), name.WeakValidation); err != nil {
 		return nil, fmt.Errorf("the version %q: %w", c.version, err)
 	}
@@ -76,7 +76,7 @@ func (c content) write(platforms []v1.Platform, binaries map[string]string, out 
 
 func (c content) reference() string { return repository + ":" + c.version }
 
-// annotations name the image for the tools that load it.
+// annotations returns the annotations that name the image for tools that load it.
 func (c content) annotations() map[string]string {
 	return map[string]string{
 		"io.containerd.image.name":          c.reference(),
@@ -84,7 +84,7 @@ func (c content) annotations() map[string]string {
 	}
 }
 
-// image returns the image of one platform. Its layer stays in the directory work.
+// image returns the image for one platform. Its layer stays in the directory work.
 func (c content) image(platform v1.Platform, binary, work string) (v1.Image, error) {
 	path := filepath.Join(work, platform.Architecture+".tar.gz")
 	files := append([]file{{name: "bin/karmada", mode: 0o755, source: binary}}, c.files...)
@@ -121,7 +121,7 @@ func (c content) image(platform v1.Platform, binary, work string) (v1.Image, err
 	return mutate.ConfigFile(image, config)
 }
 
-// writeArchive writes the OCI archive of one platform.
+// writeArchive writes one platform's OCI archive.
 func (c content) writeArchive(image v1.Image, platform v1.Platform, work, out string) (writtenImage, error) {
 	dir := filepath.Join(work, platform.Architecture)
 	at, err := layout.Write(dir, empty.Index)
@@ -143,7 +143,7 @@ func (c content) writeArchive(image v1.Image, platform v1.Platform, work, out st
 	return writtenImage{path: path, digest: digest, bytes: size}, err
 }
 
-// writeLayout writes the layout of all platforms.
+// writeLayout writes the OCI layout for all platforms.
 func (c content) writeLayout(index v1.ImageIndex, out string) (writtenImage, error) {
 	dir := filepath.Join(out, "karmada-"+c.version+"-oci")
 	if err := os.RemoveAll(dir); err != nil { // blobs of an earlier run would stay
@@ -164,7 +164,7 @@ func (c content) writeLayout(index v1.ImageIndex, out string) (writtenImage, err
 	return writtenImage{path: dir, digest: digest, bytes: size}, err
 }
 
-// archive writes the files of a directory into a tar file.
+// archive writes a directory's files to a tar file.
 func (c content) archive(dir, path string) (err error) {
 	var files []file
 	err = filepath.WalkDir(dir, func(at string, entry fs.DirEntry, err error) error {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// writeLayer writes a compressed layer. The result depends only on the arguments.
+// writeLayer writes a compressed layer. Its content depends only on the arguments.
 func writeLayer(path string, files []file, modified time.Time) (err error) {
 	out, err := os.Create(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command image answers: how is the container image of Karmada written without a container engine?
+// Command image writes Karmada's container image without a container engine.
 //
 //	image --version VERSION --ldflags LDFLAGS [--platforms linux/amd64,linux/arm64] [--out dist]
 //
@@ -109,8 +109,8 @@ func compile(ctx context.Context, platform v1.Platform, ldflags, binary string) 
 	return nil
 }
 
-// newContent returns what images of all platforms contain. It reads the repository in the working
-// directory.
+// newContent returns what the images for all platforms have in common. It reads the repository in the
+// working directory.
 func newContent(ctx context.Context, version string) (content, error) {
 	revision, err := output(ctx, "git", "rev-parse", "HEAD")
 	if err != nil {
@@ -127,7 +127,7 @@ func newContent(ctx context.Context, version string) (content, error) {
 	return content{version: version, revision: revision, created: created, files: append(commonFiles(), licenses...)}, nil
 }
 
-// sourceTime returns the time that all files and images get.
+// sourceTime returns the time of all files and images.
 func sourceTime(ctx context.Context) (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {

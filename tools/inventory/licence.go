@@ -15,8 +15,7 @@ import (
 // of them allow everybody to use, change and redistribute our programs under our license.
 var allowedLicences = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "Zlib"}
 
-// licenceRule recognizes the text of a license. The text contains all phrases of has and none
-// of lacks.
+// licenceRule recognizes a license by its text, which must contain all phrases of has and none of lacks.
 type licenceRule struct {
 	licence    string
 	has, lacks []string
@@ -24,7 +23,7 @@ type licenceRule struct {
 
 const bsdRedistribution = "redistribution and use in source and binary forms, with or without modification, are permitted provided that the following conditions are met"
 
-// licenceRules are applied to texts in lower case, with single spaces and plain quotes.
+// licenceRules apply to texts in lower case, with single spaces and plain quotes.
 var licenceRules = []licenceRule{
 	{licence: "Apache-2.0", has: []string{"apache license version 2.0, january 2004", "terms and conditions for use, reproduction, and distribution"}},
 	{licence: "Apache-2.0", has: []string{"licensed under the apache license, version 2.0"}},
@@ -57,7 +56,7 @@ var (
 	bullets = regexp.MustCompile(`(?m)^\s*(//|\*|#|--)\s?`)
 )
 
-// recogniseLicences returns the licenses in a text.
+// recogniseLicences returns the licenses whose text the given text contains.
 func recogniseLicences(text string) []string {
 	plain := spaces.ReplaceAllString(quotes.Replace(strings.ToLower(bullets.ReplaceAllString(text, ""))), " ")
 	missing := func(part string) bool { return !strings.Contains(plain, part) }

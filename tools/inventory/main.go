@@ -1,4 +1,4 @@
-// Command inventory answers: which modules are in our programs, and under which licenses?
+// Command inventory lists the modules in our programs, with their licenses.
 //
 //	inventory licenses                    writes docs/licenses.md
 //	inventory licenses --check            fails if the page is out of date
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// pagePath is the path of the list of licenses from the top of the repository.
+// pagePath is the path of the license page, relative to the repository.
 const pagePath = "docs/licenses.md"
 
 var errUsage = errors.New("unknown arguments: use inventory licenses [--check], or inventory sbom VERSION OUT PROGRAM")
@@ -43,7 +43,7 @@ func run(args []string) error {
 
 var errOutOfDate = errors.New("out of date: run `make licenses`, review the changes, and commit the result")
 
-// writePage writes the page of licenses. With check it only compares the page.
+// writePage writes the license page. With check, it only compares the page.
 func writePage(check bool) error {
 	modules, err := linkedModules()
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 // module is a module with packages that are linked into our programs.
 type module struct {
 	path, version string
-	// dirs are the directories of the linked packages, and their parents up to the top of the
-	// module.
+	// dirs are the directories of the linked packages and their parents, up to the module's root.
 	dirs []string
 }
 
@@ -32,8 +31,7 @@ type listedPackage struct {
 	}
 }
 
-// linkedModules returns the modules of our programs on Linux. The packages of other systems
-// differ only slightly.
+// linkedModules returns our programs' modules on Linux. The modules for other systems differ only slightly.
 func linkedModules() ([]module, error) {
 	list := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "./cmd/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")

@@ -67,8 +67,7 @@ const (
 	goLicence  = "BSD-3-Clause"
 )
 
-// newDocument returns the document of a program, from the build information in the program
-// file.
+// newDocument returns the program's document, from the build information in its file.
 func newDocument(program, version string, licences map[string]string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -105,8 +104,8 @@ func checksum(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// composeDocument returns the document of a program with this build information, version and
-// SHA-256. The version is a parameter, because the build information does not contain it.
+// composeDocument returns a program's document. The version is a parameter, because the build information
+// does not contain it. sum is the program's SHA-256.
 func composeDocument(info *debug.BuildInfo, version, sum string, licences map[string]string) (document, error) {
 	self := component{
 		Type: "application", Name: filepath.Base(info.Path), Version: version,

@@ -87,11 +87,11 @@ func compile(ctx context.Context, directory, prefix string) (*pluginpb.CodeGener
 	for _, file := range files {
 		request.ProtoFile = append(request.ProtoFile, protodesc.ToFileDescriptorProto(file))
 	}
-	return request, checkOrder(request.ProtoFile)
+	return request, validateOrder(request.ProtoFile)
 }
 
-// checkOrder returns an error if a file imports a file that follows.
-func checkOrder(files []*descriptorpb.FileDescriptorProto) error {
+// validateOrder returns an error if a file imports a file that follows it.
+func validateOrder(files []*descriptorpb.FileDescriptorProto) error {
 	seen := make(map[string]bool, len(files))
 	for _, file := range files {
 		for _, imported := range file.GetDependency() {
