@@ -72,7 +72,7 @@ func (d *dialResult) get() error {
 	return d.err
 }
 
-// open opens a connection to the estimator of a cluster at the first of its addresses that answers.
+// open opens a connection to the estimator of a cluster at the first of its addresses that responds.
 func (p *Pool) open(ctx context.Context, cluster string) (*connection, error) {
 	found, err := p.findAddresses(ctx, cluster)
 	if err != nil {
@@ -98,14 +98,14 @@ func (p *Pool) open(ctx context.Context, cluster string) (*connection, error) {
 	return nil, failure
 }
 
-// openAddress opens a connection and waits until the estimator answers a request for a Pod without
-// requirements. An error as the answer is sufficient: the next request receives it, too.
+// openAddress opens a connection and waits until the estimator responds to a request for a Pod without
+// requirements. An error response is sufficient: the next request receives it, too.
 func (p *Pool) openAddress(ctx context.Context, address, serverName, cluster string) (*connection, error) {
 	c, err := p.newConnection(address, serverName)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.openTimeout, fmt.Errorf("%w within %s", errNoAnswer, p.openTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.openTimeout, fmt.Errorf("%w within %s", errNoResponse, p.openTimeout))
 	defer cancel()
 	_, err = c.estimator.MaxAvailableReplicas(ctx, &estimatorpb.MaxAvailableReplicasRequest{
 		Cluster: cluster, ReplicaRequirements: &estimatorpb.ReplicaRequirements{},
@@ -174,7 +174,7 @@ func (c *connection) describe(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return unavailableError{fmt.Errorf("connecting to %s: %w", c.address, context.Cause(ctx))}
 	case reported.Code() == codes.DeadlineExceeded:
-		return unavailableError{errNoAnswer}
+		return unavailableError{errNoResponse}
 	case reported.Code() != codes.Unavailable:
 		return errors.New(message)
 	}

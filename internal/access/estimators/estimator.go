@@ -41,7 +41,7 @@ type estimator struct {
 	retryTimer *time.Timer
 	// opening is closed at the end of the running attempt. It is nil if there is none.
 	opening chan struct{}
-	// failures is the number of failures since the last answer.
+	// failures is the number of failures since the last response.
 	failures int
 	// isFailing reports whether the last request or attempt failed.
 	isFailing bool
@@ -150,7 +150,7 @@ func (e *estimator) open(attempt chan struct{}) {
 	}
 }
 
-// recordAnswer records that the estimator answered. err is the error that it answered, or nil.
+// recordAnswer records that the estimator responded. err is the error that it returned, or nil.
 func (e *estimator) recordAnswer(err error) {
 	e.pool.options.Metrics.countRequest(e.cluster, err)
 	e.mu.Lock()
@@ -159,7 +159,7 @@ func (e *estimator) recordAnswer(err error) {
 	e.setFailing(err)
 }
 
-// recordFailure records that a request failed. If there was no answer, the connection is closed, so
+// recordFailure records that a request failed. If there was no response, the connection is closed, so
 // that later requests do not wait.
 func (e *estimator) recordFailure(ctx context.Context, c *connection, err error) {
 	switch {

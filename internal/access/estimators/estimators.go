@@ -5,7 +5,7 @@
 //   - Estimators are asked concurrently. A slow estimator delays the result until its own deadline,
 //     and does not delay other estimators.
 //   - If an estimator fails for some clusters, its estimates for the other clusters are used.
-//   - The result depends only on the answers, and not on the order in which they arrive.
+//   - The result depends only on the responses, and not on the order in which they arrive.
 package estimators
 
 import (
@@ -61,9 +61,9 @@ func Ask(ctx context.Context, table []Row, demand capacity.Demand, clusters []*c
 	}
 	for i := range table {
 		if waits[i] == nil {
-			answers := newAnswers(len(clusters))
-			table[i].Estimator.Estimate(ctx, demand, clusters, answers.add)
-			waits[i] = func() []capacity.Estimate { return answers.close(context.Cause(ctx)) }
+			collector := newEstimateCollector(len(clusters))
+			table[i].Estimator.Estimate(ctx, demand, clusters, collector.add)
+			waits[i] = func() []capacity.Estimate { return collector.close(context.Cause(ctx)) }
 		}
 	}
 	limits := make([]capacity.Limit, len(clusters))
@@ -78,12 +78,12 @@ func Ask(ctx context.Context, table []Row, demand capacity.Demand, clusters []*c
 // start asks an estimator in a new goroutine. The returned function waits until the estimator
 // returns, its deadline is reached, or the context ends.
 func (r *Row) start(ctx context.Context, demand capacity.Demand, clusters []*clusterv1alpha1.Cluster) (wait func() []capacity.Estimate) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("no answer within %s", r.Timeout))
-	answers, returned := newAnswers(len(clusters)), make(chan struct{})
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("no response within %s", r.Timeout))
+	collector, returned := newEstimateCollector(len(clusters)), make(chan struct{})
 	go func() {
 		defer close(returned)
-		defer answers.recoverPanic(ctx)
-		r.Estimator.Estimate(ctx, demand, clusters, answers.add)
+		defer collector.recoverPanic(ctx)
+		r.Estimator.Estimate(ctx, demand, clusters, collector.add)
 	}()
 	return func() []capacity.Estimate {
 		defer cancel()
@@ -91,54 +91,54 @@ func (r *Row) start(ctx context.Context, demand capacity.Demand, clusters []*clu
 		case <-returned:
 		case <-ctx.Done():
 		}
-		return answers.close(context.Cause(ctx))
+		return collector.close(context.Cause(ctx))
 	}
 }
 
-// answers holds the estimates of one estimator, in the order of the clusters.
-type answers struct {
+// estimateCollector holds the estimates of one estimator, in the order of the clusters.
+type estimateCollector struct {
 	mu        sync.Mutex
 	estimates []capacity.Estimate
 	isClosed  bool
 }
 
-func newAnswers(clusters int) *answers {
-	a := &answers{estimates: make([]capacity.Estimate, clusters)}
-	for i := range a.estimates {
-		a.estimates[i].Err = errNoReport
+func newEstimateCollector(clusters int) *estimateCollector {
+	c := &estimateCollector{estimates: make([]capacity.Estimate, clusters)}
+	for i := range c.estimates {
+		c.estimates[i].Err = errNoReport
 	}
-	return a
+	return c
 }
 
 // add implements Report.
-func (a *answers) add(cluster int, estimate capacity.Estimate) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.isClosed {
-		a.estimates[cluster] = estimate
+func (c *estimateCollector) add(cluster int, estimate capacity.Estimate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isClosed {
+		c.estimates[cluster] = estimate
 	}
 }
 
 // recoverPanic converts a panic of an estimator to an error for each cluster that the estimator has
 // not reported. It must be called directly by defer.
-func (a *answers) recoverPanic(ctx context.Context) {
+func (c *estimateCollector) recoverPanic(ctx context.Context) {
 	if r := recover(); r != nil {
 		err := fmt.Errorf("%w: %v", errPanicked, r)
 		klog.FromContext(ctx).Error(err, "Recovered from a panic")
-		a.close(err)
+		c.close(err)
 	}
 }
 
 // close returns the estimates, and makes later calls of add do nothing. If cause is not nil, it
 // becomes the error of the clusters without an estimate.
-func (a *answers) close(cause error) []capacity.Estimate {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.isClosed = true
-	for i := range a.estimates {
-		if cause != nil && a.estimates[i].Err == errNoReport { //nolint:errorlint // an estimator cannot return this value
-			a.estimates[i].Err = cause
+func (c *estimateCollector) close(cause error) []capacity.Estimate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isClosed = true
+	for i := range c.estimates {
+		if cause != nil && c.estimates[i].Err == errNoReport { //nolint:errorlint // an estimator cannot return this value
+			c.estimates[i].Err = cause
 		}
 	}
-	return a.estimates
+	return c.estimates
 }

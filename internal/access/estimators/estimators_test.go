@@ -121,17 +121,17 @@ func TestAsk(t *testing.T) {
 		},
 		"a slow estimator is given up at its own deadline": {
 			table: []Row{{"slow", time.Second, reportingAfter(time.Hour, 1, 1)}, {"far", timeout, reportingAfter(2*time.Second, 8, 8)}},
-			want:  []string{"8 (far); slow: no answer within 1s", "8 (far); slow: no answer within 1s"},
+			want:  []string{"8 (far); slow: no response within 1s", "8 (far); slow: no response within 1s"},
 			took:  2 * time.Second,
 		},
 		"estimates before the deadline count": {
 			table: []Row{{"near", 0, reporting(5, 7)}, {"far", timeout, reportingFirst(3)}},
-			want:  []string{"3 (far)", "7 (near); far: no answer within 3s"},
+			want:  []string{"3 (far)", "7 (near); far: no response within 3s"},
 			took:  timeout,
 		},
 		"an estimator that ignores its context does not delay the result": {
 			table: []Row{{"near", 0, reporting(5, 7)}, {"stuck", timeout, ignoringContext(time.Minute, 1, 1)}},
-			want:  []string{"5 (near); stuck: no answer within 3s", "7 (near); stuck: no answer within 3s"},
+			want:  []string{"5 (near); stuck: no response within 3s", "7 (near); stuck: no response within 3s"},
 			took:  timeout,
 		},
 		"an estimator that panics keeps what it reported": {

@@ -40,13 +40,13 @@ func (p *testPool) takes(t *testing.T) string {
 }
 
 // The first request waits until its deadline. Later ones do not wait, until an attempt in the
-// background receives an answer.
+// background receives a response.
 func TestHangingEstimatorCostsOneDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := newTestPool(t, nil, serviceFor("m1", "127.0.0.1:1"))
 		s := hanging()
 		pool.connectInMemory(t, s, immediately)
-		const failed = "unknown; remote: no answer within "
+		const failed = "unknown; remote: no response within "
 		steps := []struct {
 			name string
 			wait time.Duration
@@ -87,7 +87,7 @@ func TestEstimatorThatBeginsToHang(t *testing.T) {
 		var requests sync.WaitGroup
 		for range 4 {
 			requests.Go(func() {
-				if got := pool.takes(t); got != "3s: unknown; remote: no answer within 3s" {
+				if got := pool.takes(t); got != "3s: unknown; remote: no response within 3s" {
 					t.Errorf("at the same time: %s", got)
 				}
 			})
@@ -97,7 +97,7 @@ func TestEstimatorThatBeginsToHang(t *testing.T) {
 		if failures := pool.clusters["m1"].failures; failures != 1 {
 			t.Errorf("%d failures are counted, want 1", failures)
 		}
-		if got := pool.takes(t); got != "0s: unknown; remote: no answer within 3s" {
+		if got := pool.takes(t); got != "0s: unknown; remote: no response within 3s" {
 			t.Errorf("after: %s", got)
 		}
 		if pool.gauge(t, "m1") != 1 {
@@ -128,7 +128,7 @@ func TestAttemptsAreRare(t *testing.T) {
 		if waited != timeout || attempts < 15 || attempts > 25 {
 			t.Errorf("bindings waited %s, want %s; %d attempts", waited, timeout, attempts)
 		}
-		if diff := cmp.Diff("0s: unknown; remote: connecting to 127.0.0.1:1: no answer within 5s", pool.takes(t)); diff != "" {
+		if diff := cmp.Diff("0s: unknown; remote: connecting to 127.0.0.1:1: no response within 5s", pool.takes(t)); diff != "" {
 			t.Errorf("error (-want +got):\n%s", diff)
 		}
 		pool.Close()
@@ -141,7 +141,7 @@ func TestUnschedulableReplicasOfHangingEstimator(t *testing.T) {
 		pool.connectInMemory(t, hanging(), immediately)
 		started := time.Now()
 		got := pool.UnschedulableReplicas(t.Context(), webDemand().Workload, time.Minute, []string{"m1"})
-		if took := time.Since(started); took != timeout || len(got) != 1 || got[0].Err == nil || got[0].Err.Error() != "no answer within 3s" {
+		if took := time.Since(started); took != timeout || len(got) != 1 || got[0].Err == nil || got[0].Err.Error() != "no response within 3s" {
 			t.Errorf("after %s: %+v", took, got)
 		}
 		pool.Close()

@@ -47,7 +47,7 @@ type Pool struct {
 	options PoolOptions
 	// dialAddress opens a network connection to HOST:PORT.
 	dialAddress func(ctx context.Context, address string) (net.Conn, error)
-	// openTimeout is how long one address may take until it answers.
+	// openTimeout is how long one address may take until it responds.
 	openTimeout time.Duration
 	now         func() time.Time
 	slots       chan struct{}
@@ -81,7 +81,7 @@ func NewPool(o PoolOptions) (*Pool, error) {
 	}, nil
 }
 
-// Close closes all connections and ends all attempts to open one. Later requests have no answer.
+// Close closes all connections and ends all attempts to open one. Later requests have no response.
 func (p *Pool) Close() {
 	p.cancel()
 	p.mu.Lock()
@@ -111,14 +111,14 @@ func (p *Pool) Estimate(ctx context.Context, demand capacity.Demand, clusters []
 	})
 }
 
-// errNoAnswer is the error for clusters that were not asked before the deadline.
-var errNoAnswer = errors.New("no answer")
+// errNoResponse is the error for clusters that were not asked before the deadline.
+var errNoResponse = errors.New("no response")
 
 // UnschedulableReplicas returns how many Pods of the workload have been unschedulable for at least
 // the threshold. It returns one estimate for each cluster, in the order of the clusters. An
 // estimate is capacity.Unknown if the cluster has no estimator.
 func (p *Pool) UnschedulableReplicas(ctx context.Context, workload workv1alpha2.ObjectReference, threshold time.Duration, clusters []string) []capacity.Estimate {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Timeout, fmt.Errorf("%w within %s", errNoAnswer, p.options.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Timeout, fmt.Errorf("%w within %s", errNoResponse, p.options.Timeout))
 	defer cancel()
 	ctx = withObject(ctx, workload)
 	answers := make([]capacity.Estimate, len(clusters))

@@ -98,7 +98,7 @@ func TestAssumedWorkloadsAreSentToTheirCluster(t *testing.T) {
 	}
 }
 
-// Some clusters have no estimator, and some estimators fail. The others answer.
+// Some clusters have no estimator, and some estimators fail. The others respond.
 func TestFailingEstimatorsDoNotAffectOthers(t *testing.T) {
 	listener, closed := listen(t), unusedAddress(t)
 	serve(t, listener, answering(4))

@@ -22,14 +22,14 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// server is an estimator for tests. It returns its answer for each request.
+// server is an estimator for tests. It returns its response for each request.
 type server struct {
 	estimatorpb.UnimplementedEstimatorServer
 	mu     sync.Mutex
 	answer func(ctx context.Context, cluster string) (int32, error)
 }
 
-// become makes the server answer like another server.
+// become makes the server respond like another server.
 func (s *server) become(other *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

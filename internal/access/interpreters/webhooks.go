@@ -37,7 +37,7 @@ func (w *webhookRules) Rules(kind schema.GroupVersionKind) interpreter.Rules {
 	return current.Rules(kind)
 }
 
-// setAll replaces all configurations. It announces only the kinds whose answers may differ.
+// setAll replaces all configurations. It announces only the kinds whose responses may differ.
 func (w *webhookRules) setAll(configurations []*configv1alpha1.ResourceInterpreterWebhookConfiguration) {
 	hooks := webhook.Hooks(configurations)
 	w.mu.Lock()

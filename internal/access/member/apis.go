@@ -14,7 +14,7 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// apiCache stores the APIs of a member and the ETags of the discovery answers. If the API server
+// apiCache stores the APIs of a member and the ETags of the discovery responses. If the API server
 // still returns these ETags, the APIs are not read again, because they seldom change and reading
 // all of them takes 100 times as long as reading the ETags.
 type apiCache struct {
@@ -65,7 +65,7 @@ func (a *apiCache) isCurrent(tags map[string]string) bool {
 	return true
 }
 
-// readETags returns the current ETags of the API server. It returns nil if the answer for a root
+// readETags returns the current ETags of the API server. It returns nil if the response for a root
 // has no ETag, as in API servers before Kubernetes 1.26.
 func (m *Member) readETags(ctx context.Context) map[string]string {
 	found := map[string]string{}

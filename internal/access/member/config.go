@@ -87,10 +87,10 @@ func setProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
 }
 
 // withTimeout ends a request after the limit, so that a member that accepts connections and never
-// answers does not block the caller. Watches have no timeout.
+// responds does not block the caller. Watches have no timeout.
 //
-// An answer that ends after the limit is an error. Over HTTP/1.1 the end of the connection can make
-// the handler of the server return, and the answer then looks like an empty success, or like the
+// A response that ends after the limit is an error. Over HTTP/1.1 the end of the connection can make
+// the handler of the server return, and the response then looks like an empty success, or like the
 // end of an incomplete list.
 func withTimeout(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
@@ -112,7 +112,7 @@ func withTimeout(limit time.Duration, next http.RoundTripper) http.RoundTripper 
 	}}
 }
 
-// timeoutBody is the body of an answer that began before the timeout. Its end must also arrive
+// timeoutBody is the body of a response that began before the timeout. Its end must also arrive
 // before the timeout.
 type timeoutBody struct {
 	io.ReadCloser

@@ -48,7 +48,7 @@ func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) 
 			return err
 		}
 		// The definitions are read after ReadPage returned, because a definition may be a large
-		// answer too, and during ReadPage the page may hold the only slot for large answers.
+		// response too, and during ReadPage the page may hold the only slot for large responses.
 		for _, name := range names {
 			if err := m.checkCRD(ctx, kind, name); err != nil {
 				return err

@@ -33,8 +33,8 @@ func (k *KindUnservedError) Unwrap() error { return k.Cause }
 // FindInAnyVersion reads an object from the member. It returns nil if it is proven that the object
 // does not exist. If the member does not serve the requested version, FindInAnyVersion reads the
 // object in another version of the group. A kind is proven to have no objects if a complete
-// discovery answer contains the kind in no version of its group, and no CustomResourceDefinition of
-// the member defines the kind. For any other answer the error is of type KindUnservedError. All
+// discovery response contains the kind in no version of its group, and no CustomResourceDefinition of
+// the member defines the kind. For any other response the error is of type KindUnservedError. All
 // requests after the first one together have the timeout of one request.
 func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object, err := m.GetLive(ctx, kind, key)

@@ -34,9 +34,9 @@ type widgetServer struct {
 	// definitions are the kinds of CustomResourceDefinitions, by name.
 	definitions map[string]string
 	// areCRDsForbidden makes the CustomResourceDefinitions unreadable. isWidgetPathMissing makes
-	// the server answer 404 at the path of the Widget although it serves the kind.
+	// the server return 404 at the path of the Widget although it serves the kind.
 	areCRDsForbidden, isWidgetPathMissing bool
-	// isHanging makes the server never answer the discovery of a group version.
+	// isHanging makes the server never respond to the discovery of a group version.
 	isHanging bool
 }
 

@@ -15,9 +15,9 @@ const (
 	unhealthy
 )
 
-// healthTracker tracks the health of one member. Every request without an answer makes the member
+// healthTracker tracks the health of one member. Every request without a response makes the member
 // unhealthy. Only a successful probe makes the member healthy, because a starting API server
-// answers requests before it is ready.
+// responds to requests before it is ready.
 type healthTracker struct {
 	member string
 	// onUnhealthy and onRecovered are called when the health of the member changes.
@@ -54,7 +54,7 @@ func (h *healthTracker) hasState(wanted healthState) bool {
 	return h.state == wanted
 }
 
-// trackFailures returns a transport that records requests without an answer. It ignores a request
+// trackFailures returns a transport that records requests without a response. It ignores a request
 // that its sender canceled, because such a request does not show that the member is unhealthy.
 func trackFailures(next http.RoundTripper, l *healthTracker) http.RoundTripper {
 	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
@@ -83,7 +83,7 @@ func (c *Clusters) OnRecovery(notify func(name string)) {
 }
 
 // IsHealthy reports whether the last probe of the member succeeded and every later request got an
-// answer.
+// response.
 func (c *Clusters) IsHealthy(name string) bool {
 	c.mu.Lock()
 	e, ok := c.entries[name]

@@ -232,7 +232,7 @@ func TestMemberErrorsAreShortAndPrintable(t *testing.T) {
 }
 
 // TestClusterScopedObjectIsNoWrongObject reads an object with a namespace although its kind is
-// cluster-scoped. The answer of the member is correct, so no wrong object is recorded. The caller
+// cluster-scoped. The response of the member is correct, so no wrong object is recorded. The caller
 // decides from the labels of the object whether the object may be changed.
 func TestClusterScopedObjectIsNoWrongObject(t *testing.T) {
 	server := hostiletest.New(t)

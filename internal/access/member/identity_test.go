@@ -33,7 +33,7 @@ type identityServer struct {
 }
 
 // newIdentityServer starts the API server of a cluster with the given UID. Without a UID, the
-// server answers Forbidden when its identity is read.
+// server returns Forbidden when its identity is read.
 func newIdentityServer(t *testing.T, uid string, http2 bool) *identityServer {
 	t.Helper()
 	s := &identityServer{uid: uid}

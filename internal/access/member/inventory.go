@@ -98,7 +98,7 @@ func (i *inventory) startWatches(ctx context.Context, m *Member) error {
 }
 
 // inventoryClient returns a client for nodes and Pods. The client limits the memory of decoded
-// answers.
+// responses.
 func (m *Member) inventoryClient() (corev1client.CoreV1Interface, error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{})

@@ -176,14 +176,14 @@ func trackConnections(config *rest.Config) *connrotation.ConnectionTracker {
 }
 
 // withWatchReconnect returns a configuration for watches. With it, a watch to a member that does
-// not answer retries inside its request, and continues as soon as the member answers. Otherwise the
+// not respond retries inside its request, and continues as soon as the member responds. Otherwise the
 // watch would wait for a backoff of up to 30 seconds.
 func withWatchReconnect(config *rest.Config) *rest.Config {
-	patient := rest.CopyConfig(config)
-	patient.Wrap(func(next http.RoundTripper) http.RoundTripper {
+	reconnecting := rest.CopyConfig(config)
+	reconnecting.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return reconnect.NewTransport(next, reconnect.Options{WatchTimeout: -1})
 	})
-	return patient
+	return reconnecting
 }
 
 // close ends all requests of the inventory, and closes all connections to the member.

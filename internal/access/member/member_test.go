@@ -236,7 +236,7 @@ func TestRequestTimeoutDoesNotApplyToWatches(t *testing.T) {
 	}
 }
 
-// A handler in a member can return when its connection ends, as if the answer were complete.
+// A handler in a member can return when its connection ends, as if the response were complete.
 func TestAnswerAfterTimeoutIsError(t *testing.T) {
 	late := func(request *http.Request) (*http.Response, error) {
 		<-request.Context().Done()

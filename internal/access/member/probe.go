@@ -18,7 +18,7 @@ const probeTimeout = 10 * time.Second
 
 // Health is the result of a probe of a member's API server.
 type Health struct {
-	// Reachable is true if the server answered.
+	// Reachable is true if the server responded.
 	Reachable bool
 	// Healthy is true if the server reports that it is healthy.
 	Healthy bool
@@ -32,7 +32,7 @@ type Health struct {
 }
 
 // Probe reads the health of the member's API server from /readyz, or from /healthz if the server
-// has no /readyz. The server is reachable if it sends any answer, and healthy if it responds with
+// has no /readyz. The server is reachable if it sends any response, and healthy if it responds with
 // status 200.
 func (m *Member) Probe(ctx context.Context) Health {
 	health := m.readHealth(ctx)
@@ -44,7 +44,7 @@ func (m *Member) Probe(ctx context.Context) Health {
 		m.health.setHealthy()
 	default:
 		if !health.Reachable {
-			// All connections are closed, because connections without an answer may be broken.
+			// All connections are closed, because connections without a response may be broken.
 			// Requests that wait then use new connections.
 			m.connections.CloseAll()
 		}

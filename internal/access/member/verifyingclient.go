@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
-// verifyingClient is a client that accepts an answer only if it contains the requested object.
+// verifyingClient is a client that accepts a response only if it contains the requested object.
 type verifyingClient struct {
 	client.Client
 	hits *bounds.HitTracker
@@ -28,7 +28,7 @@ func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker, ask
 	return &verifyingClient{Client: memberClient, hits: hits, queryKind: ask}
 }
 
-// servedUnknownError reports that a member answers 404 without naming the object, and that
+// servedUnknownError reports that a member returns 404 without naming the object, and that
 // discovery does not show whether the member serves the kind. apierrors.IsNotFound is false for
 // this error.
 type servedUnknownError struct {
@@ -93,7 +93,7 @@ func (v *verifyingClient) requestKey(object client.Object, key client.ObjectKey)
 	return key
 }
 
-// checkSameObject returns an error if the object in the answer is not the requested object.
+// checkSameObject returns an error if the object in the response is not the requested object.
 func (v *verifyingClient) checkSameObject(object client.Object, requested client.ObjectKey, uid types.UID) error {
 	switch got := client.ObjectKeyFromObject(object); {
 	case got != requested:
@@ -104,12 +104,12 @@ func (v *verifyingClient) checkSameObject(object client.Object, requested client
 	return nil
 }
 
-// checkNotFound checks whether a 404 answer proves that the object does not exist, and returns the
-// error for the caller. A 404 counts as "not found" only if the answer names the object, because a
-// proxy in front of the API server, or another server at its address, also answers 404. An API
-// server also answers 404 without the name for a kind that it does not serve. In that case the
+// checkNotFound checks whether a 404 response proves that the object does not exist, and returns the
+// error for the caller. A 404 counts as "not found" only if the response names the object, because a
+// proxy in front of the API server, or another server at its address, also returns 404. An API
+// server also returns 404 without the name for a kind that it does not serve. In that case the
 // returned error matches meta.IsNoMatchError. If discovery shows that the member serves the kind,
-// the answers of the member contradict each other.
+// the responses of the member contradict each other.
 func (v *verifyingClient) checkNotFound(ctx context.Context, object client.Object, name string, err error) error {
 	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// AssumptionLifetime is the time after which a workload is not assumed any more.
+	// AssumptionLifetime is the time after which a workload is not assumed anymore.
 	AssumptionLifetime = 5 * time.Minute
 	// sweepInterval is the minimum time between two removals of expired assumptions.
 	sweepInterval = time.Minute

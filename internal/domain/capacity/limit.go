@@ -9,7 +9,7 @@ import (
 // because it does not serve that cluster.
 const Unknown int32 = -1
 
-// Estimate is the answer of one estimator for one cluster.
+// Estimate is the response of one estimator for one cluster.
 type Estimate struct {
 	// Count is how many more replicas or sets fit into the cluster. A negative number means that
 	// the count is Unknown. math.MaxInt32 means that the estimator found no limit.
@@ -26,7 +26,7 @@ type Failure struct {
 }
 
 // Limit is the combined result of all estimators for one cluster. The zero value means that no
-// estimator answered.
+// estimator responded.
 type Limit struct {
 	// Count is the smallest count of all estimators. It is valid only if IsKnown returns true.
 	Count int32
@@ -40,7 +40,7 @@ type Limit struct {
 // IsKnown reports whether an estimator knows the capacity of the cluster.
 func (l *Limit) IsKnown() bool { return l.Estimator != "" }
 
-// Add adds the answer of an estimator. estimator is the name of the estimator and must not be
+// Add adds the response of an estimator. estimator is the name of the estimator and must not be
 // empty.
 func (l *Limit) Add(estimator string, answer Estimate) {
 	switch {

@@ -67,7 +67,7 @@ func IdentityCondition(stored *metav1.Condition, of IdentityCheck, message strin
 	return condition
 }
 
-// UnidentifiedCondition returns the condition Ready of a cluster that answers but is not proven to
+// UnidentifiedCondition returns the condition Ready of a cluster that responds but is not proven to
 // be the registered cluster.
 func UnidentifiedCondition(of IdentityCheck, message string, generation int64, now metav1.Time) metav1.Condition {
 	reason := clusterv1alpha1.IdentityUnknownReason

@@ -25,7 +25,7 @@ import (
 	"karmada.io/karmada/internal/servers/search/query"
 )
 
-// assembly contains the parts of a server while they are created.
+// assembly contains the components of a server while they are created.
 type assembly struct {
 	sources
 	karmada     *karmadaCache
@@ -34,17 +34,17 @@ type assembly struct {
 	callers     *memberproxy.Proxy
 	permissions permissions
 	metrics     *metrics
-	parts       *parts
+	components  *components
 	stores      *openSearchStores
 	leader      leaderTasks
 }
 
-// assemble creates the parts of a server. The parts live until ctx ends.
-func assemble(ctx context.Context, from sources) (_ *parts, err error) {
-	a := &assembly{sources: from, parts: &parts{}, leader: leaderTasks{lock: from.options.Lock}}
+// assemble creates the components of a server. The components live until ctx ends.
+func assemble(ctx context.Context, from sources) (_ *components, err error) {
+	a := &assembly{sources: from, components: &components{}, leader: leaderTasks{lock: from.options.Lock}}
 	defer func() {
 		if err != nil {
-			a.parts.release()
+			a.components.release()
 		}
 	}()
 	for _, step := range []func(context.Context) error{a.addCache, a.addCallers, a.addSearch, a.addProxy, a.addStatus, a.addOpenSearch} {
@@ -52,8 +52,8 @@ func assemble(ctx context.Context, from sources) (_ *parts, err error) {
 			return nil, err
 		}
 	}
-	a.parts.tasks = append(a.parts.tasks, a.leader.run)
-	return a.parts, nil
+	a.components.tasks = append(a.components.tasks, a.leader.run)
+	return a.components, nil
 }
 
 // addCache adds the cache of member objects, and what it depends on.
@@ -61,14 +61,14 @@ func (a *assembly) addCache(ctx context.Context) (err error) {
 	if a.metrics, err = newMetrics(a.options.Registerer); err != nil {
 		return err
 	}
-	a.parts.onClose(a.metrics.unregister)
+	a.components.onClose(a.metrics.unregister)
 	// The handlers are called only after the cache of objects is set, because nothing runs yet.
 	a.karmada, err = newKarmadaCache(ctx, a.sources,
 		func(name string) { a.cache.NotifyCluster(name) }, func(name string) { a.cache.NotifyRegistry(name) }, a.removeCluster)
 	if err != nil {
 		return err
 	}
-	a.parts.rules = a.karmada.rules()
+	a.components.rules = a.karmada.rules()
 	if a.members, err = a.newMembers(ctx); err != nil {
 		return err
 	}
@@ -77,9 +77,9 @@ func (a *assembly) addCache(ctx context.Context) (err error) {
 		return err
 	}
 	a.metrics.cache = a.cache
-	a.parts.awaitCaches = func(ctx context.Context, limit time.Duration) { a.cache.WaitForSync(ctx, limit) }
-	a.parts.addTask("watching Clusters and ResourceRegistries", a.karmada.run)
-	a.parts.addTask("caching member objects", func(ctx context.Context) error {
+	a.components.awaitCaches = func(ctx context.Context, limit time.Duration) { a.cache.WaitForSync(ctx, limit) }
+	a.components.addTask("watching Clusters and ResourceRegistries", a.karmada.run)
+	a.components.addTask("caching member objects", func(ctx context.Context) error {
 		if !a.karmada.awaitSync(ctx) {
 			return nil // the server ends
 		}
@@ -131,8 +131,8 @@ func (a *assembly) addCallers(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.parts.onClose(a.callers.Destroy)
-	a.parts.tasks = append(a.parts.tasks, func(ctx context.Context) {
+	a.components.onClose(a.callers.Destroy)
+	a.components.tasks = append(a.components.tasks, func(ctx context.Context) {
 		start(ctx)
 		wait.UntilWithContext(ctx, a.callers.RemoveDeletedMembers, sweepPeriod)
 	})
@@ -152,7 +152,7 @@ func (a *assembly) addSearch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.parts.search = query.New(query.Options{Cache: a.cache, Searcher: searcher, Permissions: a.permissions})
+	a.components.search = query.New(query.Options{Cache: a.cache, Searcher: searcher, Permissions: a.permissions})
 	return nil
 }
 
@@ -167,14 +167,14 @@ func (a *assembly) newSearcher(ctx context.Context) (index.Searcher, error) {
 		if err != nil {
 			return nil, fmt.Errorf("creating the directory of the full-text index, see --search-index-directory: %w", err)
 		}
-		a.parts.onClose(func() { _ = os.RemoveAll(temporary) }) // a temporary directory
+		a.components.onClose(func() { _ = os.RemoveAll(temporary) }) // a temporary directory
 		directory = filepath.Join(temporary, "index")
 	}
 	onDisk, err := index.Open(index.Options{Directory: directory, Cache: a.cache, Logger: klog.FromContext(ctx)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the index, see --search-index-directory: %w", err)
 	}
-	a.parts.onClose(func() {
+	a.components.onClose(func() {
 		if err := onDisk.Close(); err != nil {
 			klog.FromContext(ctx).Error(err, "Closing the full-text index", "directory", directory)
 		}
@@ -182,7 +182,7 @@ func (a *assembly) newSearcher(ctx context.Context) (index.Searcher, error) {
 	follower := feed.New(a.cache, onDisk, feed.Limits{})
 	onDisk.SetProgress(follower)
 	a.metrics.indexState = follower.State
-	a.parts.tasks = append(a.parts.tasks, follower.Run)
+	a.components.tasks = append(a.components.tasks, follower.Run)
 	return onDisk, nil
 }
 
@@ -198,6 +198,6 @@ func (a *assembly) addProxy(context.Context) error {
 	if !a.options.AuthorizeCallers {
 		options.Reads = memberproxy.Own{Proxy: a.callers}
 	}
-	a.parts.proxy = proxying.New(options, proxying.Limits{})
+	a.components.proxy = proxying.New(options, proxying.Limits{})
 	return nil
 }

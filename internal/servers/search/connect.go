@@ -50,7 +50,7 @@ func newConnection(ctx context.Context, name string, responder rest.Responder) (
 	return &connection{name: name, path: pathAfterName(info), caller: caller, responder: responder}, nil
 }
 
-// nameIndex is the index of the name in the parts of the path of a cluster-scoped object.
+// nameIndex is the index of the name in the parts of a cluster-scoped object's path.
 const nameIndex = 1
 
 // pathAfterName returns the part of the path of a request after the name of the object, with its

@@ -58,12 +58,12 @@ func newInformerCache(config *clientrest.Config, addToScheme func(*runtime.Schem
 	if err := addToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
-	patient := clientrest.CopyConfig(config)
+	reconnecting := clientrest.CopyConfig(config)
 	// Otherwise the watch would have a backoff of up to 30 s when its server is down.
-	patient.Wrap(func(next http.RoundTripper) http.RoundTripper {
+	reconnecting.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return reconnect.NewTransport(next, reconnect.Options{WatchTimeout: -1, RetryUnavailable: true})
 	})
-	return cache.New(patient, cache.Options{Scheme: scheme, Mapper: newMapper(kind), DefaultTransform: cache.TransformStripManagedFields()})
+	return cache.New(reconnecting, cache.Options{Scheme: scheme, Mapper: newMapper(kind), DefaultTransform: cache.TransformStripManagedFields()})
 }
 
 // newMapper returns a mapper of one cluster-scoped kind.

@@ -30,22 +30,22 @@ import (
 type Server struct {
 	*extensionserver.Server
 
-	parts *parts
+	components *components
 	// lifetime ends after the last request.
-	lifetime life
+	lifetime serverContext
 	// streams ends when the server starts to stop, and ends long-running requests.
-	streams life
+	streams serverContext
 }
 
-// life is a context that only the server ends.
-type life struct {
-	ctx context.Context //nolint:containedctx // parts live as long as the server, not as long as the call of New
+// serverContext is a context that only the server ends.
+type serverContext struct {
+	ctx context.Context //nolint:containedctx // components live as long as the server, not as long as the call of New
 	end context.CancelFunc
 }
 
-func newLife(ctx context.Context) life {
+func newServerContext(ctx context.Context) serverContext {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	return life{ctx, end}
+	return serverContext{ctx, end}
 }
 
 // sources are the data sources of a server.
@@ -62,7 +62,7 @@ type sources struct {
 // listener and the connections to etcd stay open until Run returns. ctx limits only the requests of New itself.
 func New(ctx context.Context, o *Options) (*Server, error) { return newServer(ctx, o, assemble) }
 
-func newServer(ctx context.Context, o *Options, assemble func(context.Context, sources) (*parts, error)) (_ *Server, err error) {
+func newServer(ctx context.Context, o *Options, assemble func(context.Context, sources) (*components, error)) (_ *Server, err error) {
 	config, karmada, err := o.NewConfig(ctx, o.api())
 	if err != nil {
 		return nil, err
@@ -74,14 +74,14 @@ func newServer(ctx context.Context, o *Options, assemble func(context.Context, s
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, lifetime: newLife(ctx), streams: newLife(ctx)}
+	s := &Server{Server: server, lifetime: newServerContext(ctx), streams: newServerContext(ctx)}
 	defer func() {
 		if err != nil {
 			s.release()
 			s.Generic.Destroy()
 		}
 	}()
-	s.parts, err = assemble(s.lifetime.ctx, sources{options: o, karmada: config.ClientConfig, karmadaClient: karmada, registries: s.Loopback()}) //nolint:contextcheck // the parts live as long as the server
+	s.components, err = assemble(s.lifetime.ctx, sources{options: o, karmada: config.ClientConfig, karmadaClient: karmada, registries: s.Loopback()}) //nolint:contextcheck // the components live as long as the server
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +91,12 @@ func newServer(ctx context.Context, o *Options, assemble func(context.Context, s
 	return s, s.installAPI(o, config)
 }
 
-// release ends the parts of the server.
+// release ends the components of the server.
 func (s *Server) release() {
 	s.streams.end()
 	s.lifetime.end()
-	if s.parts != nil {
-		s.parts.release()
+	if s.components != nil {
+		s.components.release()
 	}
 }
 
@@ -106,7 +106,7 @@ func (s *Server) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, s.streams.end)
 	defer stop()
 	var running sync.WaitGroup
-	for _, task := range s.parts.tasks {
+	for _, task := range s.components.tasks {
 		running.Go(func() { task(s.lifetime.ctx) })
 	}
 	err := s.Server.Run(ctx)
@@ -119,7 +119,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // installAPI installs the API group.
 func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig) error {
-	storage, err := newRegistryStorage(o.scheme, config.RESTOptionsGetter, s.parts.rules)
+	storage, err := newRegistryStorage(o.scheme, config.RESTOptionsGetter, s.components.rules)
 	if err != nil {
 		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
@@ -127,11 +127,11 @@ func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConf
 		searchv1alpha1.ResourceRegistryResource:             storage.registry,
 		searchv1alpha1.ResourceRegistryResource + "/status": storage.status,
 	}
-	if s.parts.search != nil {
-		resources[searchv1alpha1.SearchResource] = &searchStorage{handler: s.parts.search, wrap: s.endWithServer}
+	if s.components.search != nil {
+		resources[searchv1alpha1.SearchResource] = &searchStorage{handler: s.components.search, wrap: s.endWithServer}
 	}
-	if s.parts.proxy != nil {
-		resources[searchv1alpha1.ProxyingResource] = &proxyingStorage{handler: s.parts.proxy, wrap: s.endWithServer}
+	if s.components.proxy != nil {
+		resources[searchv1alpha1.ProxyingResource] = &proxyingStorage{handler: s.components.proxy, wrap: s.endWithServer}
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(searchv1alpha1.GroupName, o.scheme, runtime.NewParameterCodec(o.scheme), o.codecs)
 	group.VersionedResourcesStorageMap[searchv1alpha1.GroupVersion.Version] = resources
@@ -158,8 +158,8 @@ func (s *Server) addReadyCheck(o *Options) error {
 	if o.StorageInitializationTimeout == 0 {
 		return nil
 	}
-	check := &cacheCheck{await: s.parts.awaitCaches, timeout: o.StorageInitializationTimeout}
-	s.parts.tasks = append(s.parts.tasks, check.run)
+	check := &cacheCheck{await: s.components.awaitCaches, timeout: o.StorageInitializationTimeout}
+	s.components.tasks = append(s.components.tasks, check.run)
 	if err := s.Generic.AddReadyzChecks(healthz.NamedCheck("member-caches", check.check)); err != nil {
 		return fmt.Errorf("adding the readiness check of the caches: %w", err)
 	}

@@ -6,7 +6,7 @@
 //   - A limit that is exceeded ends one request or one watch with an *ExceededError. The error
 //     names the cluster, the subject, the limit and the measured value. Other kinds and other
 //     members are not affected.
-//   - An answer that exceeds a limit is always an error. It is never treated as an empty list or as
+//   - A response that exceeds a limit is always an error. It is never treated as an empty list or as
 //     "not found".
 //   - The checks copy no data. They count bytes while the bytes are read, and estimate the memory
 //     of objects in place.
@@ -22,14 +22,14 @@ type Bound string
 
 // The names of all limits.
 const (
-	// AnswerBytes limits the decompressed body of one answer.
+	// AnswerBytes limits the decompressed body of one response.
 	AnswerBytes Bound = "answer-bytes"
 	// EventBytes limits one decompressed event of a watch.
 	EventBytes Bound = "event-bytes"
-	// JSONValues limits the number of JSON objects, arrays and array elements in one answer or
+	// JSONValues limits the number of JSON objects, arrays and array elements in one response or
 	// event.
 	JSONValues Bound = "json-values"
-	// DecodedBytes limits the memory that one answer or event takes when it is decoded into Go
+	// DecodedBytes limits the memory that one response or event takes when it is decoded into Go
 	// types.
 	DecodedBytes Bound = "decoded-bytes"
 	// WatchTime limits the duration of a watch.
@@ -64,25 +64,25 @@ const (
 	mib = 1 << 20
 )
 
-// Limits are the limits for the answers of one member.
+// Limits are the limits for the responses of one member.
 type Limits struct {
-	// AnswerBytes is the maximum size of the body of an answer, in bytes. A list is read in pages,
+	// AnswerBytes is the maximum size of the body of a response, in bytes. A list is read in pages,
 	// and a page that is too large is requested again with fewer objects. A single object fits,
 	// because etcd stores objects of at most 1.5 MiB.
 	AnswerBytes int64
 	// EventBytes is the maximum size of one event of a watch, in bytes.
 	EventBytes int64
-	// JSONValues is the maximum number of JSON objects, arrays and array elements in one answer or
+	// JSONValues is the maximum number of JSON objects, arrays and array elements in one response or
 	// event. Each of them can take up to 320 bytes of memory for 3 bytes of text.
 	JSONValues int64
-	// DecodedBytes is the maximum memory, in bytes, that one answer or event with nodes or Pods
+	// DecodedBytes is the maximum memory, in bytes, that one response or event with nodes or Pods
 	// takes when it is decoded.
 	DecodedBytes int64
-	// HeaderBytes is the maximum size of the header of an answer, in bytes.
+	// HeaderBytes is the maximum size of the header of a response, in bytes.
 	HeaderBytes int64
 	// ErrorBytes is the maximum size of the body of an error, in bytes. MessageBytes is the maximum
 	// size of the message of an error, in bytes. Causes is the maximum number of causes of an
-	// error. The rest of an error is cut off.
+	// error. The rest of an error is truncated.
 	ErrorBytes   int64
 	MessageBytes int
 	Causes       int

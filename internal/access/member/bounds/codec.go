@@ -28,7 +28,7 @@ type codec struct {
 	largestType int64
 }
 
-// Codec returns the serializer for a client that decodes the answers of a member into the types of
+// Codec returns the serializer for a client that decodes the responses of a member into the types of
 // a scheme. The scheme should contain only the types that the client reads.
 func (m *MemberBounds) Codec(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
 	newCodec, memories := &codec{

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// slotBody is the body of an answer. When the answer becomes large, slotBody waits for one of the
-// slots that limit how many large answers of a member are read at once. It holds the slot until it
+// slotBody is the body of a response. When the response becomes large, slotBody waits for one of the
+// slots that limit how many large responses of a member are read at once. It holds the slot until it
 // is closed or, for a page that ReadPage requested, until ReadPage has processed the page. A slot
 // always becomes free, because requests have a timeout.
 type slotBody struct {
@@ -33,7 +33,7 @@ func (s *slotBody) Read(p []byte) (int, error) {
 	n, err := s.bodyMeter.Read(p)
 	if !s.hasSlot && s.isLarge() && err == io.EOF { //nolint:errorlint // a reader returns io.EOF itself
 		// The next call of Read returns io.EOF after it has taken a slot. So the caller decodes the
-		// answer only while slotBody holds a slot.
+		// response only while slotBody holds a slot.
 		err = nil
 	}
 	return n, err

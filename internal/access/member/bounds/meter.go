@@ -12,8 +12,8 @@ type bodyMeter struct {
 	io.ReadCloser
 	subject *url.URL
 	record  func(ExceededError) error
-	// expectsObject is true if the answer must be an object and no byte of the answer was read yet.
-	// allowsProtobuf is true if the answer may be a protobuf object.
+	// expectsObject is true if the response must be an object and no byte of the response was read yet.
+	// allowsProtobuf is true if the response may be a protobuf object.
 	expectsObject, allowsProtobuf bool
 	// isBinary is true for content that contains no JSON values to count.
 	isBinary bool
@@ -54,7 +54,7 @@ func (b *bodyMeter) countAll(read []byte) error {
 	return nil
 }
 
-// checkFirstByte validates the first byte of an answer. This is needed because some decoders ignore
+// checkFirstByte validates the first byte of a response. This is needed because some decoders ignore
 // the media type and decode everything that does not begin like JSON or protobuf as YAML.
 func (b *bodyMeter) checkFirstByte(read []byte) error {
 	if !b.expectsObject {

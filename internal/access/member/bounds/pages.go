@@ -14,7 +14,7 @@ import (
 // the exceeded limit only if a page with a single object is too large, because larger pages can be
 // requested in parts.
 //
-// A large page holds a slot for large answers (see slotBody) until take has returned, because most
+// A large page holds a slot for large responses (see slotBody) until take has returned, because most
 // memory for the page is allocated after its body was read.
 func (m *MemberBounds) ReadPage(ctx context.Context, o *metav1.ListOptions,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error), take func(runtime.Object) error,

@@ -18,14 +18,14 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// NewTransport returns a transport that limits the answers of the transport next. It must wrap the
+// NewTransport returns a transport that limits the responses of the transport next. It must wrap the
 // transports that add credentials.
 func NewTransport(next http.RoundTripper, limits Limits, hits *HitTracker) http.RoundTripper {
 	limitHTTPTransport(next, limits.HeaderBytes)
 	return &transport{next: next, limits: limits, hits: hits, largeSlots: make(chan struct{}, maxLargeAnswers)}
 }
 
-// maxStreamBuffer is the maximum number of unread bytes of one answer or watch. The default of
+// maxStreamBuffer is the maximum number of unread bytes of one response or watch. The default of
 // net/http, 4 MiB, is too much, because a member has many watches.
 const maxStreamBuffer = 1 << 20
 
@@ -52,11 +52,11 @@ func limitHTTPTransport(next http.RoundTripper, limit int64) {
 }
 
 const (
-	// largeBytes and largeValues are the numbers of bytes and of JSON values above which an answer
+	// largeBytes and largeValues are the numbers of bytes and of JSON values above which a response
 	// or an event is large.
 	largeBytes  = 512 << 10
 	largeValues = 4 << 10
-	// maxLargeAnswers is the number of large answers of one member that are read and decoded
+	// maxLargeAnswers is the number of large responses of one member that are read and decoded
 	// concurrently.
 	maxLargeAnswers = 1
 )
@@ -65,7 +65,7 @@ type transport struct {
 	next   http.RoundTripper
 	limits Limits
 	hits   *HitTracker
-	// largeSlots is a semaphore that limits how many large answers are read concurrently.
+	// largeSlots is a semaphore that limits how many large responses are read concurrently.
 	largeSlots chan struct{}
 }
 
@@ -166,7 +166,7 @@ func (t *transport) limitBody(request *http.Request, response *http.Response) io
 	}}
 }
 
-// isProtobuf reports whether clients decode the answer as protobuf.
+// isProtobuf reports whether clients decode the response as protobuf.
 func isProtobuf(response *http.Response) bool {
 	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return mediaType == runtime.ContentTypeProtobuf

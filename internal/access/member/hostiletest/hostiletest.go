@@ -1,6 +1,6 @@
 // Package hostiletest provides a member cluster for tests that can be made hostile. The member
 // serves the part of the Kubernetes API that Karmada needs, and each Mode is one attack on the
-// clients of the member. The member generates answers while it sends them, so that their memory
+// clients of the member. The member generates responses while it sends them, so that their memory
 // does not distort measurements in tests.
 package hostiletest
 
@@ -32,7 +32,7 @@ type Member struct {
 	closed chan struct{}
 }
 
-// New starts a member that answers correctly. The member is stopped at the end of the test.
+// New starts a member that responds correctly. The member is stopped at the end of the test.
 func New(t testing.TB) *Member {
 	t.Helper()
 	m := &Member{objects: map[string]map[string]any{}, changed: make(chan struct{}), closed: make(chan struct{})}

@@ -14,18 +14,18 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Mode is one attack on the clients of the member. With the zero value, the member answers all
+// Mode is one attack on the clients of the member. With the zero value, the member responds to all
 // requests correctly.
 type Mode struct {
-	// attack answers a request and returns true, or returns false if the member should answer the
+	// attack responds to a request and returns true, or returns false if the member should respond to the
 	// request.
 	attack func(m *Member, w http.ResponseWriter, r *http.Request) bool
 }
 
-// Honest answers all requests correctly.
+// Honest responds to all requests correctly.
 func Honest() Mode { return Mode{} }
 
-// SilentLists never answers lists and watches.
+// SilentLists never responds to lists and watches.
 func SilentLists() Mode {
 	return Mode{func(_ *Member, _ http.ResponseWriter, r *http.Request) bool {
 		if !isListRequest(r) && r.URL.Query().Get("watch") == "" {
@@ -36,7 +36,7 @@ func SilentLists() Mode {
 	}}
 }
 
-// HugeList answers each list with 100 MiB of managed objects, and ignores the limit in the request.
+// HugeList responds to each list with 100 MiB of managed objects, and ignores the limit in the request.
 func HugeList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, ""))
@@ -68,7 +68,7 @@ func writeWithFiller(w io.Writer, text string) bool {
 	return true
 }
 
-// EndlessList answers each list with a list that never ends.
+// EndlessList responds to each list with a list that never ends.
 func EndlessList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, ""))
@@ -76,7 +76,7 @@ func EndlessList() Mode {
 	})
 }
 
-// EndlessPages answers each list with an empty page and a continue token.
+// EndlessPages responds to each list with an empty page and a continue token.
 func EndlessPages() Mode {
 	return onListRequests(func(w io.Writer, kind string) { _, _ = io.WriteString(w, listPrefix(kind, "more")+"]}") })
 }
@@ -97,7 +97,7 @@ func protobufEvent(object []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...) // 4 MB
 }
 
-// DenseList answers each list with as many JSON objects per byte as possible.
+// DenseList responds to each list with as many JSON objects per byte as possible.
 func DenseList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, "")+`{"data":[`)
@@ -105,7 +105,7 @@ func DenseList() Mode {
 	})
 }
 
-// NestedList answers each list with nested arrays.
+// NestedList responds to each list with nested arrays.
 func NestedList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, "")+`{"data":`)
@@ -113,7 +113,7 @@ func NestedList() Mode {
 	})
 }
 
-// NullList answers each list with as many nulls per byte as possible.
+// NullList responds to each list with as many nulls per byte as possible.
 func NullList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, ""))
@@ -121,7 +121,7 @@ func NullList() Mode {
 	})
 }
 
-// EmptyPods answers lists of Pods in protobuf. Each list contains 2 million Pods of 2 bytes each.
+// EmptyPods responds to lists of Pods in protobuf. Each list contains 2 million Pods of 2 bytes each.
 func EmptyPods() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if !isListRequest(r) || kindOf(r) != "Pod" {
@@ -133,7 +133,7 @@ func EmptyPods() Mode {
 	}}
 }
 
-// EmptyContainers answers each watch of Pods with a Pod that has 2 million containers of 2 bytes
+// EmptyContainers responds to each watch of Pods with a Pod that has 2 million containers of 2 bytes
 // each.
 func EmptyContainers() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
@@ -158,7 +158,7 @@ func protobufField(number uint64, inner []byte) []byte {
 	return append(binary.AppendUvarint(text, uint64(len(inner))), inner...)
 }
 
-// YAMLDiscovery answers discovery with YAML, but with the media type of JSON.
+// YAMLDiscovery responds to discovery with YAML, but with the media type of JSON.
 func YAMLDiscovery() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/apis" {
@@ -170,7 +170,7 @@ func YAMLDiscovery() Mode {
 	}}
 }
 
-// GzipBomb answers each list with endless compressed spaces. One compressed byte contains a
+// GzipBomb responds to each list with endless compressed spaces. One compressed byte contains a
 // thousand spaces.
 func GzipBomb() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
@@ -201,14 +201,14 @@ func gzipText(text string) string {
 	return packed.String()
 }
 
-// WrongKind answers every list with a Secret.
+// WrongKind responds to every list with a Secret.
 func WrongKind() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, "")+objectJSON("Secret", "one", true, "")+"]}")
 	})
 }
 
-// DuplicateKeys answers lists with objects that contain the key metadata twice. Only the first
+// DuplicateKeys responds to lists with objects that contain the key metadata twice. Only the first
 // metadata has the managed label.
 func DuplicateKeys() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
@@ -217,7 +217,7 @@ func DuplicateKeys() Mode {
 	})
 }
 
-// EndlessEvent answers each watch with an event that never ends.
+// EndlessEvent responds to each watch with an event that never ends.
 func EndlessEvent() Mode {
 	return onWatchRequests(func(w io.Writer, kind string) {
 		_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":%q,"data":"`, kind)
@@ -225,7 +225,7 @@ func EndlessEvent() Mode {
 	})
 }
 
-// EndlessMultilineEvent answers each watch with an event that never ends and has newlines between
+// EndlessMultilineEvent responds to each watch with an event that never ends and has newlines between
 // its fields.
 func EndlessMultilineEvent() Mode {
 	return onWatchRequests(func(w io.Writer, kind string) {
@@ -234,14 +234,14 @@ func EndlessMultilineEvent() Mode {
 	})
 }
 
-// EndlessManagedObjects answers each watch with an endless sequence of managed objects.
+// EndlessManagedObjects responds to each watch with an endless sequence of managed objects.
 func EndlessManagedObjects() Mode { return endlessObjects(true, "") }
 
-// EndlessLargeManagedObjects answers each watch with an endless sequence of managed objects of 1
+// EndlessLargeManagedObjects responds to each watch with an endless sequence of managed objects of 1
 // MiB.
 func EndlessLargeManagedObjects() Mode { return endlessObjects(true, "FILLER") }
 
-// EndlessUnlabeledObjects answers each watch with an endless sequence of objects that do not have
+// EndlessUnlabeledObjects responds to each watch with an endless sequence of objects that do not have
 // the managed label.
 func EndlessUnlabeledObjects() Mode { return endlessObjects(false, "") }
 
@@ -252,7 +252,7 @@ func endlessObjects(managed bool, with string) Mode {
 	})
 }
 
-// EndlessNodes answers lists of nodes with pages that never end.
+// EndlessNodes responds to lists of nodes with pages that never end.
 func EndlessNodes() Mode {
 	page := 0
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
@@ -270,7 +270,7 @@ func EndlessNodes() Mode {
 	}}
 }
 
-// WrongObject answers a request for an object with another object.
+// WrongObject responds to a request for an object with another object.
 func WrongObject() Mode {
 	return onGetRequests(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -285,10 +285,10 @@ func Redirect(target string) Mode {
 	})
 }
 
-// NotFound answers 404 to all requests except health probes, like a proxy without a backend.
+// NotFound returns 404 to all requests except health probes, like a proxy without a backend.
 func NotFound() Mode { return onAllExceptHealth(http.NotFound) }
 
-// HTML answers all requests except health probes with a web page.
+// HTML responds to all requests except health probes with a web page.
 func HTML() Mode {
 	return onAllExceptHealth(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -321,7 +321,7 @@ func EscapedError() Mode {
 	})
 }
 
-// HugeHeader answers all requests except health probes with a header of 1 MiB, which consists
+// HugeHeader responds to all requests except health probes with a header of 1 MiB, which consists
 // mostly of warnings.
 func HugeHeader() Mode {
 	return onAllExceptHealth(func(w http.ResponseWriter, _ *http.Request) {
@@ -332,7 +332,7 @@ func HugeHeader() Mode {
 	})
 }
 
-// HugeDiscovery answers discovery with 10 000 groups.
+// HugeDiscovery responds to discovery with 10 000 groups.
 func HugeDiscovery() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/apis" {
@@ -348,7 +348,7 @@ func HugeDiscovery() Mode {
 	}}
 }
 
-// SlowAnswer sends the answers to all requests except health probes byte by byte.
+// SlowAnswer sends the responses to all requests except health probes byte by byte.
 func SlowAnswer() Mode {
 	return Mode{func(m *Member, w http.ResponseWriter, r *http.Request) bool {
 		if isHealth(r) {
@@ -374,7 +374,7 @@ func SlowAnswer() Mode {
 func onListRequests(body func(w io.Writer, kind string)) Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("sendInitialEvents") != "" {
-			// The member answers like an API server that does not stream lists.
+			// The member responds like an API server that does not stream lists.
 			writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422})
 			return true
 		}

@@ -44,7 +44,7 @@ var clusterScopedKinds = map[schema.GroupKind]bool{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}:   true,
 }
 
-// isClusterScoped reports whether a built-in kind has no namespaces. Until a member answers, the scope
+// isClusterScoped reports whether a built-in kind has no namespaces. Until a member responds, the scope
 // of other kinds is unknown.
 func isClusterScoped(kind schema.GroupVersionKind) bool { return clusterScopedKinds[kind.GroupKind()] }
 

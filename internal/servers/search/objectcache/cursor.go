@@ -51,7 +51,7 @@ func (k *Kind) Follow(after Position) *Cursor {
 // valid: the events up to it are skipped.
 //
 // It returns ErrExpired if the log does not hold all events after a version, if the numbering of
-// a cluster restarted, or if a cluster is not cached or not listed (any more).
+// a cluster restarted, or if a cluster is not cached or not listed (anymore).
 func (k *Kind) FollowFrom(versions map[string]string) (*Cursor, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -107,7 +107,7 @@ func (k *Kind) checkVersion(cluster, version string) error {
 }
 
 // Next waits for events and returns at least one. It returns the error of ctx when ctx ends, and
-// ErrExpired if the log does not hold the next event any more. The caller must not modify the result.
+// ErrExpired if the log does not hold the next event anymore. The caller must not modify the result.
 func (c *Cursor) Next(ctx context.Context) ([]Event, error) {
 	for {
 		if events := c.nextInitial(); len(events) > 0 {

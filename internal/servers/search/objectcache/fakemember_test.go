@@ -34,7 +34,7 @@ type fakeMember struct {
 	broken   chan struct{}
 	closed   chan struct{}
 	isSilent bool
-	// isHanging is true if lists are not answered.
+	// isHanging is true if lists get no response.
 	isHanging bool
 	refusal   int
 	lists     map[string]int
@@ -168,7 +168,7 @@ func (m *fakeMember) restore(version int) {
 	m.breakWatches(false)
 }
 
-// setSilent makes the member accept requests and never answer. setRefusal makes it answer with a code.
+// setSilent makes the member accept requests and never respond. setRefusal makes it respond with a code.
 func (m *fakeMember) setSilent(silent bool) {
 	m.mu.Lock()
 	m.isSilent = silent

@@ -72,7 +72,7 @@ func (k *Kind) Namespaced() bool {
 	return k.namespaced
 }
 
-// Removed returns a channel that is closed when no registry names the kind any more.
+// Removed returns a channel that is closed when no registry names the kind anymore.
 func (k *Kind) Removed() <-chan struct{} { return k.removed }
 
 // Snapshot returns the objects of all clusters at this moment. It copies no objects.
@@ -134,7 +134,7 @@ func (k *Kind) AddCluster(source Source, namespaces []string) *Writer {
 	return &Writer{kind: k, source: added}
 }
 
-// RemoveCluster removes the objects of a cluster. Writers of the cluster have no effect any more.
+// RemoveCluster removes the objects of a cluster. Writers of the cluster have no effect anymore.
 func (k *Kind) RemoveCluster(cluster string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -177,7 +177,7 @@ func (k *Kind) appendNamespacesChanged(source *sourceObjects) {
 	k.log.append(batch{cluster: cluster, events: []Event{event}}, k.raiseFloor)
 }
 
-// raiseFloor records that the log does not hold a batch any more.
+// raiseFloor records that the log does not hold a batch anymore.
 func (k *Kind) raiseFloor(sequence uint64, dropped *batch) {
 	s := k.sources[dropped.cluster]
 	if s != nil && sequence >= s.floorSequence && s.floor != "" && IsOlder(s.floor, dropped.after) {

@@ -14,7 +14,7 @@ const (
 	// ClusterAdded means that the kind is cached for one more cluster. Its objects follow as Added
 	// events as soon as they are listed.
 	ClusterAdded EventType = "ClusterAdded"
-	// ClusterRemoved means that the kind is not cached any more for a cluster. Deleted events for
+	// ClusterRemoved means that the kind is not cached anymore for a cluster. Deleted events for
 	// its objects precede.
 	ClusterRemoved EventType = "ClusterRemoved"
 	// Reset means that the resourceVersions of a cluster restarted at a lower number, for example
@@ -36,8 +36,8 @@ type Event struct {
 	Old, New *Object
 }
 
-// ErrExpired means that the log does not hold the requested events any more, or that the kind is not
-// cached any more. The follower takes a new snapshot.
+// ErrExpired means that the log does not hold the requested events anymore, or that the kind is not
+// cached anymore. The follower takes a new snapshot.
 var ErrExpired = errors.New("the log of the cache does not reach back so far: take a new snapshot")
 
 // Position is a place in the log of a kind. Only Snapshot.Position creates positions.

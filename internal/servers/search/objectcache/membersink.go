@@ -24,7 +24,7 @@ const (
 	// concurrentPages is the number of pages of all clusters that are read at the same time, because a
 	// decoded page needs much more memory than its compressed objects.
 	concurrentPages = 6
-	// maxPageSlotTime is the time after which a page that is still being read does not count any more,
+	// maxPageSlotTime is the time after which a page that is still being read does not count anymore,
 	// so that a member that does not respond does not delay other members.
 	maxPageSlotTime = 2 * time.Second
 )
@@ -169,7 +169,7 @@ func (m *memberSink) AddListed(listed runtime.Object) error {
 			return err
 		}
 	}
-	// The decoded object is not needed any more.
+	// The decoded object is not needed anymore.
 	object.Object = nil
 	m.listed, m.listedBytes = append(m.listed, encoded), m.listedBytes+encoded.maxBytes()
 	return m.cache.options.checkLimits(len(m.listed), m.listedBytes)

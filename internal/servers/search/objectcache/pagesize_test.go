@@ -12,7 +12,7 @@ import (
 
 func TestThePageSizeGrowsAgainAfterATooLargePage(t *testing.T) {
 	m := newFakeMember(t)
-	// An answer has at most 4 MiB. The first two objects have 3 MiB each.
+	// A response has at most 4 MiB. The first two objects have 3 MiB each.
 	for i := range 14 {
 		m.put("configmaps", "default", fmt.Sprintf("c%02d", i), "1")
 		if i < 2 {

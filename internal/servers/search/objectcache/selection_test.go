@@ -86,7 +86,7 @@ func TestAMemberThatHangsWhileItListsDelaysNoOther(t *testing.T) {
 		m.put("configmaps", "default", fmt.Sprintf("c%02d", i), "1")
 	}
 	c := newControl(t, objectcache.Options{PageSize: 5}, registryOf("all", "ConfigMap"))
-	// The members answer discovery, and hang at their first list.
+	// The members respond to discovery, and hang at their first list.
 	for i := range hanging {
 		silent := newFakeMember(t)
 		silent.hangLists()

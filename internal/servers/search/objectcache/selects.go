@@ -21,7 +21,7 @@ func (c *Cache) Selects(cluster string, kind schema.GroupVersionKind) bool {
 	return source != nil && !source.isNotServed()
 }
 
-// isNotServed reports whether the last answer of the member is that it does not serve the kind.
+// isNotServed reports whether the last response of the member is that it does not serve the kind.
 func (s *sourceWatch) isNotServed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

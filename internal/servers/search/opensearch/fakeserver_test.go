@@ -33,7 +33,7 @@ type fakeFaults struct {
 	Item func(id string) *fakeItemError
 	// Status, if not 0, is the status of all responses except that of the info endpoint.
 	Status int
-	// Poison, if not empty, is a text for which the server answers a bulk request with the status 400.
+	// Poison, if not empty, is a text for which the server responds to a bulk request with the status 400.
 	Poison string
 	// Overloaded is the number of following bulk requests that get the status 429.
 	Overloaded int
@@ -255,7 +255,7 @@ func (s *fakeServer) OpenScrolls() int {
 	return len(s.scrolls)
 }
 
-// ServeHTTP answers a request of a node.
+// ServeHTTP responds to a request of a node.
 func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

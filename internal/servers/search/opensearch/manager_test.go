@@ -32,7 +32,7 @@ func TestManagerSelect(t *testing.T) {
 	s.awaitEqual(s.server, "east")
 	s.awaitEqual(other, "west")
 
-	// A back end that no cluster uses any more is left as it is.
+	// A back end that no cluster uses anymore is left as it is.
 	s.manager.Select(map[string]opensearch.Backend{"east": a})
 	s.cache.Put("west", newObject(pods, "later"))
 	s.cache.Put("east", newObject(pods, "later"))

@@ -31,7 +31,7 @@ import (
 	"karmada.io/karmada/internal/servers/search/proxying"
 )
 
-// fixture is a proxy with members that answer from memory.
+// fixture is a proxy with members that respond from memory.
 type fixture struct {
 	*objectcachetest.Cache
 	t testing.TB
@@ -190,7 +190,7 @@ func newResponse(code int, body any) *http.Response {
 	return &http.Response{StatusCode: code, Status: http.StatusText(code), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(encoded)))}
 }
 
-// answer answers a get or a list as an API server does.
+// answer responds to a get or a list as an API server does.
 func (m *fakeMember) answer(request memberproxy.Request) *http.Response {
 	parts := strings.Split(strings.Trim(request.Path, "/"), "/")
 	namespace, name := "", ""

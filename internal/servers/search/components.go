@@ -10,8 +10,8 @@ import (
 	"karmada.io/karmada/internal/domain/admission"
 )
 
-// parts are what a server consists of, besides its storage.
-type parts struct {
+// components are what a server consists of, besides its storage.
+type components struct {
 	// search and proxy are nil if the user disabled them.
 	search SearchHandler
 	proxy  ProxyHandler
@@ -21,24 +21,24 @@ type parts struct {
 	tasks []func(context.Context)
 	// awaitCaches waits until the objects of members are cached, at most for the limit.
 	awaitCaches func(ctx context.Context, limit time.Duration)
-	// closers release what the parts acquired, in the opposite order.
+	// closers release what the components acquired, in the opposite order.
 	closers []func()
 }
 
 // addTask adds a task that may fail.
-func (p *parts) addTask(doing string, run func(context.Context) error) {
+func (p *components) addTask(doing string, run func(context.Context) error) {
 	p.tasks = append(p.tasks, func(ctx context.Context) {
 		if err := run(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "A part of the server ended", "task", doing)
+			klog.FromContext(ctx).Error(err, "A task of the server ended", "task", doing)
 		}
 	})
 }
 
 // onClose adds a function that release calls.
-func (p *parts) onClose(release func()) { p.closers = append(p.closers, release) }
+func (p *components) onClose(release func()) { p.closers = append(p.closers, release) }
 
-// release releases what the parts acquired. The tasks must have ended.
-func (p *parts) release() {
+// release releases what the components acquired. The tasks must have ended.
+func (p *components) release() {
 	for _, release := range slices.Backward(p.closers) {
 		release()
 	}
