@@ -97,7 +97,7 @@ func (s Style) ParsePage(cluster string, body []byte) (*Page, error) {
 	if err := p.readColumnNames(); err != nil {
 		return nil, fmt.Errorf("columnDefinitions: %w", err)
 	}
-	return p, s.checkItems(p)
+	return p, s.validateItems(p)
 }
 
 // readColumnNames reads the column names of a table.
@@ -115,8 +115,8 @@ func (p *Page) readColumnNames() error {
 	})
 }
 
-// checkItems returns an error unless all objects of the page can be merged.
-func (s Style) checkItems(p *Page) error {
+// validateItems returns an error unless all objects of the page can be merged.
+func (s Style) validateItems(p *Page) error {
 	var scratch []byte
 	return jsonedit.EachElement(p.items, func(item []byte) (err error) {
 		if scratch, err = s.rewriteItem(scratch[:0], item, p, nil); err == nil {

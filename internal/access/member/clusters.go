@@ -226,7 +226,7 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 		c.options.Metrics.countReused()
 		return e.member, nil
 	}
-	if err := c.checkClusterExists(ctx, cluster); err != nil {
+	if err := c.requireClusterExists(ctx, cluster); err != nil {
 		return nil, err
 	}
 	creds := &credentials{now: c.options.Now, readSecret: func(ctx context.Context, ref types.NamespacedName) (*corev1.Secret, error) {
@@ -270,10 +270,10 @@ func (c *Clusters) recordSecret(e *memberEntry, cluster *clusterv1alpha1.Cluster
 	}
 }
 
-// checkClusterExists returns an error if a Cluster no longer exists. It is called before a member
+// requireClusterExists returns an error if a Cluster no longer exists. It is called before a member
 // is opened, because the given Cluster may be a stale copy of a deleted Cluster, and nothing would
 // close that member.
-func (c *Clusters) checkClusterExists(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+func (c *Clusters) requireClusterExists(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: cluster.Name}, &clusterv1alpha1.Cluster{})
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading cluster %q: %w", cluster.Name, err)

@@ -50,7 +50,7 @@ func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) 
 		// The definitions are read after ReadPage returned, because a definition may be a large
 		// response too, and during ReadPage the page may hold the only slot for large responses.
 		for _, name := range names {
-			if err := m.checkCRD(ctx, kind, name); err != nil {
+			if err := m.requireNoCRD(ctx, kind, name); err != nil {
 				return err
 			}
 		}
@@ -70,8 +70,8 @@ func (m *Member) listCRDs(ctx context.Context, page metav1.ListOptions) (runtime
 	return list, nil
 }
 
-// checkCRD returns an error if a CustomResourceDefinition defines a kind, or if this is unknown.
-func (m *Member) checkCRD(ctx context.Context, kind schema.GroupKind, name string) error {
+// requireNoCRD returns an error if a CustomResourceDefinition defines a kind, or if this is unknown.
+func (m *Member) requireNoCRD(ctx context.Context, kind schema.GroupKind, name string) error {
 	definition, err := m.GetLive(ctx, crdKind, client.ObjectKey{Name: name})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -38,7 +38,7 @@ func (m *Member) readResources(ctx context.Context) ([]*metav1.APIResourceList, 
 		lists = append(lists, resources[version])
 		count += len(resources[version].APIResources)
 	}
-	if err := m.checkBound(bounds.Resources, "discovery", "resources", count, m.bounds.Limits.Resources); err != nil {
+	if err := m.limitAmount(bounds.Resources, "discovery", "resources", count, m.bounds.Limits.Resources); err != nil {
 		return nil, err
 	}
 	if len(failed) > 0 {
@@ -53,7 +53,7 @@ func (m *Member) readGroups() (*metav1.APIGroupList, map[schema.GroupVersion]*me
 	if err != nil || groups == nil {
 		return nil, nil, nil, err
 	}
-	err = m.checkBound(bounds.GroupVersions, "discovery", "group versions", len(groupVersionsOf(groups)), m.bounds.Limits.GroupVersions)
+	err = m.limitAmount(bounds.GroupVersions, "discovery", "group versions", len(groupVersionsOf(groups)), m.bounds.Limits.GroupVersions)
 	if err != nil {
 		return nil, nil, nil, err
 	}

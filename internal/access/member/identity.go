@@ -234,8 +234,8 @@ func readUID(response *http.Response, err error) (string, error) {
 	return string(found.UID), nil
 }
 
-// checkIdentity checks the identity of the member for a probe.
-func (m *Member) checkIdentity(ctx context.Context) domain.IdentityCheck {
+// verifyIdentity checks the identity of the member for a probe.
+func (m *Member) verifyIdentity(ctx context.Context) domain.IdentityCheck {
 	if m.verifier == nil {
 		return domain.IdentityCheck{}
 	}

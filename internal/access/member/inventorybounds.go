@@ -43,7 +43,7 @@ func (i *inventorySink[T]) AddListed(object runtime.Object) error {
 	if err := i.Reduced.AddListed(object); err != nil {
 		return i.bounds.objectError(err)
 	}
-	return i.bounds.checkList(i.Listed())
+	return i.bounds.limitListed(i.Listed())
 }
 
 // EndList replaces the counted objects by those of a complete list.
@@ -59,7 +59,7 @@ func (i *inventorySink[T]) Apply(event watch.Event) error {
 	if err := i.Reduced.Apply(event); err != nil {
 		return i.bounds.objectError(err)
 	}
-	return i.bounds.checkHeld()
+	return i.bounds.limitHeld()
 }
 
 // beginList is called before the first page of a list is read.
@@ -76,16 +76,16 @@ func (i inventoryBounds) abortList() {
 	i.lists.EndList()
 }
 
-// checkList returns an error if the objects of a list exceed the limits.
-func (i inventoryBounds) checkList(objects int) error {
+// limitListed returns an error if the objects of a list exceed the limits.
+func (i inventoryBounds) limitListed(objects int) error {
 	i.inventory.mu.Lock()
 	size := i.lists.ListedSize()
 	i.inventory.mu.Unlock()
-	return i.checkAmounts(objects, size)
+	return i.limitAmounts(objects, size)
 }
 
-// checkHeld returns an error if the objects that the inventory holds exceed the limits.
-func (i inventoryBounds) checkHeld() error {
+// limitHeld returns an error if the objects that the inventory holds exceed the limits.
+func (i inventoryBounds) limitHeld() error {
 	i.inventory.mu.Lock()
 	size := i.lists.HeldSize()
 	objects, pods := i.inventory.tally.Counts()
@@ -93,15 +93,15 @@ func (i inventoryBounds) checkHeld() error {
 	if i.bound == bounds.Pods {
 		objects = pods
 	}
-	return i.checkAmounts(objects, size)
+	return i.limitAmounts(objects, size)
 }
 
-func (i inventoryBounds) checkAmounts(objects int, size domain.PoolSize) error {
+func (i inventoryBounds) limitAmounts(objects int, size domain.PoolSize) error {
 	limits := i.member.bounds.Limits
 	return cmp.Or(
-		i.member.checkBound(i.bound, i.subject, "objects", objects, i.limit),
-		i.member.checkBound(bounds.ResourceLists, i.subject, "bytes in different lists of resources", size.Bytes, limits.ResourceListBytes),
-		i.member.checkBound(bounds.ResourceNames, i.subject, "different names of resources", size.Names, limits.ResourceNames))
+		i.member.limitAmount(i.bound, i.subject, "objects", objects, i.limit),
+		i.member.limitAmount(bounds.ResourceLists, i.subject, "bytes in different lists of resources", size.Bytes, limits.ResourceListBytes),
+		i.member.limitAmount(bounds.ResourceNames, i.subject, "different names of resources", size.Names, limits.ResourceNames))
 }
 
 // objectError returns the error for an object that cannot be counted.

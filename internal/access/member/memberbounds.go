@@ -21,8 +21,8 @@ func (m *Member) Bounds() *bounds.MemberBounds { return m.bounds }
 // ExceededBounds returns the limits that the member exceeded recently.
 func (m *Member) ExceededBounds() []bounds.ExceededError { return m.bounds.Hits.Recent() }
 
-// checkBound returns an error if an amount exceeds its limit.
-func (m *Member) checkBound(bound bounds.Bound, subject, unit string, amount, limit int) error {
+// limitAmount returns an error if an amount exceeds its limit.
+func (m *Member) limitAmount(bound bounds.Bound, subject, unit string, amount, limit int) error {
 	if amount <= limit {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (m *Member) readHealth(ctx context.Context) Health {
 // health of the member. A member whose identity is not proven is unhealthy, because no request is
 // sent to it.
 func (m *Member) healthWithIdentity(ctx context.Context) Health {
-	health := Health{Reachable: true, Identity: m.checkIdentity(ctx)}
+	health := Health{Reachable: true, Identity: m.verifyIdentity(ctx)}
 	switch {
 	case health.Identity.OtherID != "":
 		health.Cause = domain.MismatchMessage(m.Name, m.config.Host, m.verifier.expectedID, health.Identity.OtherID)

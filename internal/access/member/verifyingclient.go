@@ -44,9 +44,9 @@ func (s *servedUnknownError) Error() string {
 func (v *verifyingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	requested := v.requestKey(object, key)
 	if err := v.Client.Get(ctx, key, object, options...); err != nil {
-		return v.checkNotFound(ctx, object, key.Name, err)
+		return v.verifyNotFound(ctx, object, key.Name, err)
 	}
-	return v.checkSameObject(object, requested, "")
+	return v.requireSameObject(object, requested, "")
 }
 
 // Create implements client.Writer.
@@ -55,30 +55,30 @@ func (v *verifyingClient) Create(ctx context.Context, object client.Object, opti
 	if err := v.Client.Create(ctx, object, options...); err != nil || requested.Name == "" {
 		return err
 	}
-	return v.checkSameObject(object, requested, "")
+	return v.requireSameObject(object, requested, "")
 }
 
 // Update implements client.Writer.
 func (v *verifyingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
 	requested, uid := v.requestKey(object, client.ObjectKeyFromObject(object)), object.GetUID()
 	if err := v.Client.Update(ctx, object, options...); err != nil {
-		return v.checkNotFound(ctx, object, requested.Name, err)
+		return v.verifyNotFound(ctx, object, requested.Name, err)
 	}
-	return v.checkSameObject(object, requested, uid)
+	return v.requireSameObject(object, requested, uid)
 }
 
 // Delete implements client.Writer.
 func (v *verifyingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	return v.checkNotFound(ctx, object, object.GetName(), v.Client.Delete(ctx, object, options...))
+	return v.verifyNotFound(ctx, object, object.GetName(), v.Client.Delete(ctx, object, options...))
 }
 
 // Patch implements client.Writer.
 func (v *verifyingClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 	requested, uid := v.requestKey(object, client.ObjectKeyFromObject(object)), object.GetUID()
 	if err := v.Client.Patch(ctx, object, patch, options...); err != nil {
-		return v.checkNotFound(ctx, object, requested.Name, err)
+		return v.verifyNotFound(ctx, object, requested.Name, err)
 	}
-	return v.checkSameObject(object, requested, uid)
+	return v.requireSameObject(object, requested, uid)
 }
 
 // requestKey returns the key under which an object is requested. For a cluster-scoped kind the key
@@ -93,8 +93,8 @@ func (v *verifyingClient) requestKey(object client.Object, key client.ObjectKey)
 	return key
 }
 
-// checkSameObject returns an error if the object in the response is not the requested object.
-func (v *verifyingClient) checkSameObject(object client.Object, requested client.ObjectKey, uid types.UID) error {
+// requireSameObject returns an error if the object in the response is not the requested object.
+func (v *verifyingClient) requireSameObject(object client.Object, requested client.ObjectKey, uid types.UID) error {
 	switch got := client.ObjectKeyFromObject(object); {
 	case got != requested:
 		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the request was for %q, but the member answered with %q", requested, conditions.Truncate(conditions.ToPrintable(got.String()), 256)))
@@ -104,13 +104,13 @@ func (v *verifyingClient) checkSameObject(object client.Object, requested client
 	return nil
 }
 
-// checkNotFound checks whether a 404 response proves that the object does not exist, and returns the
+// verifyNotFound checks whether a 404 response proves that the object does not exist, and returns the
 // error for the caller. A 404 counts as "not found" only if the response names the object, because a
 // proxy in front of the API server, or another server at its address, also returns 404. An API
 // server also returns 404 without the name for a kind that it does not serve. In that case the
 // returned error matches meta.IsNoMatchError. If discovery shows that the member serves the kind,
 // the responses of the member contradict each other.
-func (v *verifyingClient) checkNotFound(ctx context.Context, object client.Object, name string, err error) error {
+func (v *verifyingClient) verifyNotFound(ctx context.Context, object client.Object, name string, err error) error {
 	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return err
 	}

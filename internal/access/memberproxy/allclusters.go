@@ -166,7 +166,7 @@ func (h *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Re
 		return fanout.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "resource not found or don't have permission to get it")
 	}
 	if !isRead {
-		if err := h.proxy.checkDelivery(req.Context(), info, holders[0], object); err != nil {
+		if err := h.proxy.requireDelivery(req.Context(), info, holders[0], object); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func (h *allClustersHandler) fanOut(
 			r.err = r.read(ctx, timeout, request)
 		}
 		if r.err == nil {
-			r.err = checkResponse(&clusters[i], info, r)
+			r.err = validateResponse(&clusters[i], info, r)
 		}
 		if r.err != nil {
 			r.discard()
@@ -281,12 +281,12 @@ func (c *clusterResponse) read(ctx context.Context, timeout time.Duration, reque
 	return nil
 }
 
-// checkResponse returns an error for an error response that does not prove that the caller finds nothing in
+// validateResponse returns an error for an error response that does not prove that the caller finds nothing in
 // the cluster.
 //
 // A group version that status.apiEnablements does not list is not served only if the list is complete. The
 // list is empty or partial while the discovery of the cluster fails, as behind a gateway that returns 404.
-func checkResponse(cluster *clusterv1alpha1.Cluster, info *genericrequest.RequestInfo, r *clusterResponse) error {
+func validateResponse(cluster *clusterv1alpha1.Cluster, info *genericrequest.RequestInfo, r *clusterResponse) error {
 	switch {
 	case r.code == http.StatusOK, fanout.IsStatusAbout(info, r.code, r.body), r.code == http.StatusNotFound && !mayServe(cluster, info):
 		return nil

@@ -24,8 +24,8 @@ func Warnings(cluster, old *clusterv1alpha1.Cluster, now time.Time) []string {
 		annotation string
 		validate   func(value string) (problem string)
 	}{
-		{workv1alpha1.ConfirmDeletionsAnnotation, func(value string) string { return checkConfirmation(value, now) }},
-		{clusterv1alpha1.DeclaredDeadAnnotation, checkDeclaredDead},
+		{workv1alpha1.ConfirmDeletionsAnnotation, func(value string) string { return confirmationProblem(value, now) }},
+		{clusterv1alpha1.DeclaredDeadAnnotation, declaredDeadProblem},
 	} {
 		value, given := cluster.Annotations[check.annotation]
 		if before, was := old.Annotations[check.annotation]; !given || was && before == value {
@@ -38,7 +38,7 @@ func Warnings(cluster, old *clusterv1alpha1.Cluster, now time.Time) []string {
 	return warnings
 }
 
-func checkConfirmation(value string, now time.Time) string {
+func confirmationProblem(value string, now time.Time) string {
 	if _, err := time.Parse(time.RFC3339, value); err != nil {
 		return fmt.Sprintf("%q confirms nothing: it must be a time such as %s", value, now.UTC().Format(time.RFC3339))
 	}
@@ -59,7 +59,7 @@ func ValidateConfirmation(cluster, old *clusterv1alpha1.Cluster, now time.Time) 
 			cluster.Name, now.UTC().Format(time.RFC3339)))}
 }
 
-func checkDeclaredDead(value string) string {
+func declaredDeadProblem(value string) string {
 	if value == clusterv1alpha1.DeclaredDeadValue || value == "false" {
 		return ""
 	}

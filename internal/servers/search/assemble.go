@@ -61,7 +61,7 @@ func (a *assembly) addCache(ctx context.Context) (err error) {
 	if a.metrics, err = newMetrics(a.options.Registerer); err != nil {
 		return err
 	}
-	a.components.onClose(a.metrics.unregister)
+	a.components.addCloser(a.metrics.unregister)
 	// The handlers are called only after the cache of objects is set, because nothing runs yet.
 	a.karmada, err = newKarmadaCache(ctx, a.sources,
 		func(name string) { a.cache.NotifyCluster(name) }, func(name string) { a.cache.NotifyRegistry(name) }, a.removeCluster)
@@ -131,7 +131,7 @@ func (a *assembly) addCallers(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.components.onClose(a.callers.Destroy)
+	a.components.addCloser(a.callers.Destroy)
 	a.components.tasks = append(a.components.tasks, func(ctx context.Context) {
 		start(ctx)
 		wait.UntilWithContext(ctx, a.callers.RemoveDeletedMembers, sweepPeriod)
@@ -167,14 +167,14 @@ func (a *assembly) newSearcher(ctx context.Context) (index.Searcher, error) {
 		if err != nil {
 			return nil, fmt.Errorf("creating the directory of the full-text index, see --search-index-directory: %w", err)
 		}
-		a.components.onClose(func() { _ = os.RemoveAll(temporary) }) // a temporary directory
+		a.components.addCloser(func() { _ = os.RemoveAll(temporary) }) // a temporary directory
 		directory = filepath.Join(temporary, "index")
 	}
 	onDisk, err := index.Open(index.Options{Directory: directory, Cache: a.cache, Logger: klog.FromContext(ctx)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the index, see --search-index-directory: %w", err)
 	}
-	a.components.onClose(func() {
+	a.components.addCloser(func() {
 		if err := onDisk.Close(); err != nil {
 			klog.FromContext(ctx).Error(err, "Closing the full-text index", "directory", directory)
 		}

@@ -34,8 +34,8 @@ func (p *components) addTask(doing string, run func(context.Context) error) {
 	})
 }
 
-// onClose adds a function that release calls.
-func (p *components) onClose(release func()) { p.closers = append(p.closers, release) }
+// addCloser adds a function that release calls.
+func (p *components) addCloser(release func()) { p.closers = append(p.closers, release) }
 
 // release releases what the components acquired. The tasks must have ended.
 func (p *components) release() {

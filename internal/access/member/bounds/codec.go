@@ -68,15 +68,15 @@ type boundedDecoder struct {
 
 // Decode implements runtime.Decoder.
 func (b *boundedDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	if err := b.codec.checkMemory(data, into); err != nil {
+	if err := b.codec.limitDecodedMemory(data, into); err != nil {
 		return nil, nil, err
 	}
 	return b.Decoder.Decode(data, defaults, into)
 }
 
-// checkMemory returns an error for encoded data that would take too much memory when decoded. into
+// limitDecodedMemory returns an error for encoded data that would take too much memory when decoded. into
 // is nil for events, which cannot be requested in smaller parts.
-func (c *codec) checkMemory(data []byte, into runtime.Object) error {
+func (c *codec) limitDecodedMemory(data []byte, into runtime.Object) error {
 	subject, weight, err := c.estimate(data, into)
 	if err != nil || weight <= c.limit {
 		return err

@@ -41,7 +41,7 @@ func (b *bodyMeter) Read(p []byte) (int, error) {
 
 // countAll counts bytes that were read.
 func (b *bodyMeter) countAll(read []byte) error {
-	if err := b.checkFirstByte(read); err != nil {
+	if err := b.validateFirstByte(read); err != nil {
 		return err
 	}
 	for len(read) > 0 {
@@ -54,9 +54,9 @@ func (b *bodyMeter) countAll(read []byte) error {
 	return nil
 }
 
-// checkFirstByte validates the first byte of a response. This is needed because some decoders ignore
+// validateFirstByte validates the first byte of a response. This is needed because some decoders ignore
 // the media type and decode everything that does not begin like JSON or protobuf as YAML.
-func (b *bodyMeter) checkFirstByte(read []byte) error {
+func (b *bodyMeter) validateFirstByte(read []byte) error {
 	if !b.expectsObject {
 		return nil
 	}

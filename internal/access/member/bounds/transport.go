@@ -81,7 +81,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.checkResponse(request, response); err != nil {
+	if err := t.validateResponse(request, response); err != nil {
 		return nil, err
 	}
 	if response.StatusCode < http.StatusBadRequest {
@@ -96,7 +96,7 @@ func (t *transport) roundTripWatch(request *http.Request) (*http.Response, error
 	ctx, cancel := context.WithTimeoutCause(request.Context(), t.maxWatchTime(request.URL), errWatchTooLong)
 	response, err := t.next.RoundTrip(request.WithContext(ctx))
 	if err == nil {
-		err = t.checkResponse(request, response)
+		err = t.validateResponse(request, response)
 	}
 	if err != nil {
 		cancel()
@@ -119,9 +119,9 @@ func (t *transport) maxWatchTime(requested *url.URL) time.Duration {
 	return time.Duration(seconds)*time.Second + t.limits.WatchGrace
 }
 
-// checkResponse rejects redirects and limits the body of an error. If it returns an error, it has
+// validateResponse rejects redirects and limits the body of an error. If it returns an error, it has
 // closed the body.
-func (t *transport) checkResponse(request *http.Request, response *http.Response) error {
+func (t *transport) validateResponse(request *http.Request, response *http.Response) error {
 	code := response.StatusCode
 	if code >= http.StatusMultipleChoices && code < http.StatusBadRequest && code != http.StatusNotModified {
 		_ = response.Body.Close()

@@ -125,7 +125,7 @@ func describeScope(namespaced bool) string {
 func (c *Cache) admit(k *Kind, source Source, namespaces []string, isKnown bool) (*Writer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	isChanged, err := c.checkSource(k, source, isKnown)
+	isChanged, err := c.admitSource(k, source, isKnown)
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +144,9 @@ func (c *Cache) admit(k *Kind, source Source, namespaces []string, isKnown bool)
 	return writer, nil
 }
 
-// checkSource returns an error if a cluster must not serve the kind as it does, and otherwise reports
+// admitSource returns an error if a cluster must not serve the kind as it does, and otherwise reports
 // whether the kind must take the resource and scope of the source. c.mu is locked.
-func (c *Cache) checkSource(k *Kind, source Source, isKnown bool) (isChanged bool, err error) {
+func (c *Cache) admitSource(k *Kind, source Source, isKnown bool) (isChanged bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.resource == source.Resource && k.namespaced == source.Namespaced {

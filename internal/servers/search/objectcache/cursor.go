@@ -59,7 +59,7 @@ func (k *Kind) FollowFrom(versions map[string]string) (*Cursor, error) {
 		kind: k, next: k.log.first, created: k.log.next(), versions: map[string]string{}, begins: map[string]begin{},
 	}
 	for cluster, version := range versions {
-		if err := k.checkVersion(cluster, version); err != nil {
+		if err := k.requireKnownVersion(cluster, version); err != nil {
 			return nil, err
 		}
 		cursor.versions[cluster] = version
@@ -85,8 +85,8 @@ func (c *Cursor) skipKnownBatches() {
 	}
 }
 
-// checkVersion returns ErrExpired if the events of a cluster after a version are not known.
-func (k *Kind) checkVersion(cluster, version string) error {
+// requireKnownVersion returns ErrExpired if the events of a cluster after a version are not known.
+func (k *Kind) requireKnownVersion(cluster, version string) error {
 	s := k.sources[cluster]
 	if s == nil {
 		return fmt.Errorf("cluster %q is not cached: %w", cluster, ErrExpired)

@@ -172,7 +172,7 @@ func (m *memberSink) AddListed(listed runtime.Object) error {
 	// The decoded object is not needed anymore.
 	object.Object = nil
 	m.listed, m.listedBytes = append(m.listed, encoded), m.listedBytes+encoded.maxBytes()
-	return m.cache.options.checkLimits(len(m.listed), m.listedBytes)
+	return m.cache.options.limitSource(len(m.listed), m.listedBytes)
 }
 
 // reserve compresses an object, and counts its memory until the list ends.
@@ -226,11 +226,11 @@ func (m *memberSink) Apply(event watch.Event) error {
 	if err != nil {
 		return err
 	}
-	if err := m.writer.checkGrowth(encoded); err != nil {
+	if err := m.writer.limitGrowth(encoded); err != nil {
 		return err
 	}
 	m.writer.Set(encoded)
-	return m.cache.options.checkLimits(m.writer.held())
+	return m.cache.options.limitSource(m.writer.held())
 }
 
 // validate returns an error for an object of another kind, or without a valid name.

@@ -103,8 +103,8 @@ func (b *boundError) Error() string {
 // Unwrap makes the error match a *bounds.ExceededError, so that the list is rarely repeated.
 func (b *boundError) Unwrap() error { return &bounds.ExceededError{Detail: b.what} }
 
-// checkLimits returns an error if the objects of a source exceed the limits.
-func (o Options) checkLimits(objects int, bytes int64) error {
+// limitSource returns an error if the objects of a source exceed the limits.
+func (o Options) limitSource(objects int, bytes int64) error {
 	if objects > o.MaxSourceObjects {
 		return &boundError{what: "objects of one kind", limit: int64(o.MaxSourceObjects)}
 	}

@@ -62,7 +62,7 @@ type sourceWatch struct {
 func newSourceWatch(c *Cache, kind schema.GroupVersionKind, cluster *clusterv1alpha1.Cluster) *sourceWatch {
 	s := &sourceWatch{cache: c, kind: kind, retry: make(chan struct{}, 1), cluster: cluster, problemSince: c.options.Now()}
 	s.sink = &memberSink{sourceWatch: s}
-	s.loop = &watches.Loop{Open: s.sink.open, Sink: s.sink, OnOutcome: s.onOutcome, Retry: s.retry}
+	s.loop = &watches.Loop{Open: s.sink.open, Sink: s.sink, OnOutcome: s.recordOutcome, Retry: s.retry}
 	return s
 }
 
@@ -193,9 +193,9 @@ func (s *sourceWatch) update(cluster *clusterv1alpha1.Cluster, namespaces, regis
 	}
 }
 
-// onOutcome records whether the watch works. It ignores a watch that was stopped, and the beginning of
+// recordOutcome records whether the watch works. It ignores a watch that was stopped, and the beginning of
 // a failure of a watch that worked.
-func (s *sourceWatch) onOutcome(err error) {
+func (s *sourceWatch) recordOutcome(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isRunning {

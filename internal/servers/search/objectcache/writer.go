@@ -130,8 +130,8 @@ func (w *Writer) countMaxBytes(bytes int64) {
 	w.kind.budget.add(w.source.current.source.Cluster, bytes)
 }
 
-// checkGrowth returns an error if storing an object would exceed a limit of all kinds.
-func (w *Writer) checkGrowth(object *Object) error {
+// limitGrowth returns an error if storing an object would exceed a limit of all kinds.
+func (w *Writer) limitGrowth(object *Object) error {
 	w.kind.mu.Lock()
 	defer w.kind.mu.Unlock()
 	more := object.maxBytes()

@@ -57,7 +57,7 @@ func (c *connections) get(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	if c.current != nil && maps.EqualFunc(c.current.secret, secret, bytes.Equal) {
-		if err := c.current.checkServer(ctx, c.sink); err != nil {
+		if err := c.current.verifyServer(ctx, c.sink); err != nil {
 			return nil, err
 		}
 		return c.current, nil
@@ -147,15 +147,15 @@ func (s *Sink) connect(ctx context.Context, secret map[string][]byte) (*connecti
 		return nil, fmt.Errorf("creating the client of %s: %w", s.Name(), err)
 	}
 	c := &connection{client: client, transport: transport, backend: s.backend, secret: secret}
-	if err := c.checkServer(ctx, s); err != nil {
+	if err := c.verifyServer(ctx, s); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// checkServer requires that the info endpoint responds.
-func (c *connection) checkServer(ctx context.Context, s *Sink) error {
+// verifyServer requires that the info endpoint responds.
+func (c *connection) verifyServer(ctx context.Context, s *Sink) error {
 	var info struct {
 		ClusterUUID string `json:"cluster_uuid"`
 		Version     struct {

@@ -92,8 +92,8 @@ func (s *Sink) recordIndex(index, uuid string) {
 	}
 }
 
-// checkIndexes detects indexes that were replaced or deleted.
-func (s *Sink) checkIndexes(ctx context.Context) error {
+// verifyIndexes detects indexes that were replaced or deleted.
+func (s *Sink) verifyIndexes(ctx context.Context) error {
 	s.mu.Lock()
 	known := make([]string, 0, len(s.indexes))
 	for index := range s.indexes {

@@ -174,7 +174,7 @@ func (s *Sink) Watch(ctx context.Context) {
 			return
 		case <-ticker.C:
 			// A failed check does not prove a loss. The next write reports the error.
-			_ = s.checkIndexes(ctx)
+			_ = s.verifyIndexes(ctx)
 		}
 	}
 }

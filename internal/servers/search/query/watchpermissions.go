@@ -28,7 +28,7 @@ func (w *watcher) canReadInitial(ctx context.Context, object *objectcache.Object
 // error ends the watch.
 func (w *watcher) canRead(ctx context.Context, object *objectcache.Object) (bool, error) {
 	d := w.decide(ctx, object)
-	if err := w.checkReview(*object.Source(), w.isOmitted(object), d); err != nil {
+	if err := w.reviewError(*object.Source(), w.isOmitted(object), d); err != nil {
 		return false, err
 	}
 	return d.allowed, nil
@@ -67,7 +67,7 @@ func (w *watcher) reviewChanges(ctx context.Context, changes []objectcache.Event
 		}
 	}
 	for i, d := range w.access.reviewSources(ctx, sources) {
-		if err := w.checkReview(sources[i], w.omitted[target{source: sources[i]}], d); err != nil {
+		if err := w.reviewError(sources[i], w.omitted[target{source: sources[i]}], d); err != nil {
 			return err
 		}
 	}
@@ -75,10 +75,10 @@ func (w *watcher) reviewChanges(ctx context.Context, changes []objectcache.Event
 	return nil
 }
 
-// checkReview returns the error that ends the watch if the review of a change failed, because the client
+// reviewError returns the error that ends the watch if the review of a change failed, because the client
 // would miss the change. A source or namespace that was omitted at the start stays omitted while its reviews
 // fail, because a new watch would omit it again.
-func (w *watcher) checkReview(source objectcache.Source, isOmitted bool, d decision) error {
+func (w *watcher) reviewError(source objectcache.Source, isOmitted bool, d decision) error {
 	switch {
 	case d.err != nil && !isOmitted:
 		return apierrors.NewResourceExpired(shortText("changes of %s in cluster %q are lost, because the permissions of user %q cannot be reviewed: watch again: %v",
