@@ -95,10 +95,10 @@ type Loop struct {
 	// objects are listed again. See FixedSource for a source that never changes.
 	Open func(ctx context.Context) (*Source, error)
 	Sink Sink
-	// OnOutcome is called with nil when a list and the start of its watch succeeded, and with the
-	// error when an attempt failed. It may be nil.
+	// OnOutcome is called with nil after the API server accepted a watch, and with the error after a
+	// failed attempt. It may be nil.
 	OnOutcome func(err error)
-	// Retry shortens the delay after a failed attempt. It may be nil.
+	// Retry ends the backoff after a failed attempt early. It may be nil.
 	Retry <-chan struct{}
 
 	source *Source
@@ -249,12 +249,12 @@ func (l *Loop) proveVersion(ctx context.Context) error {
 func (l *Loop) watch(ctx context.Context, timeout time.Duration) (isWatching bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	unanswered := time.AfterFunc(responseTimeout, cancel)
+	responseTimer := time.AfterFunc(responseTimeout, cancel)
 	seconds := int64(timeout.Seconds())
 	events, err := l.source.WatchEvents(ctx, metav1.ListOptions{
 		ResourceVersion: l.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 	})
-	if !unanswered.Stop() {
+	if !responseTimer.Stop() {
 		if err == nil {
 			events.Stop()
 		}

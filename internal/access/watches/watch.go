@@ -60,15 +60,15 @@ func (w *sharedWatch) run(ctx context.Context) {
 		if server == nil {
 			return
 		}
-		w.follow(ctx, server)
+		w.runOnConnection(ctx, server)
 		server.attempts.Done()
 	}
 }
 
-// follow lists and watches until ctx ends or the connection is closed. The objects of the previous
+// runOnConnection lists and watches until ctx ends or the connection is closed. The objects of the previous
 // connection stay in the store, so that the first list yields the differences. Until then they are
 // not usable, because the connection may lead to another cluster.
-func (w *sharedWatch) follow(ctx context.Context, server *connection) {
+func (w *sharedWatch) runOnConnection(ctx context.Context, server *connection) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(server.ctx, cancel)() //nolint:contextcheck // the connection ends independently of ctx

@@ -32,8 +32,8 @@ const (
 // maxNameBytes limits names and namespaces, as API servers do for most kinds.
 const maxNameBytes = 253
 
-// errWrongAnswer reports a response that no API server gives.
-var errWrongAnswer = errors.New("the member responds with something else than was requested")
+// errUnexpectedResponse reports an object that the member must not return for the request.
+var errUnexpectedResponse = errors.New("the member responds with something else than was requested")
 
 func (s Source) describe() string {
 	return fmt.Sprintf("%s of cluster %q", s.GroupVersionResource().GroupResource(), s.Cluster)
@@ -238,14 +238,14 @@ func (m *memberSink) validate(received runtime.Object) (*unstructured.Unstructur
 	source := m.writer.Source()
 	object, ok := received.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("%s: an object of type %T: %w", source.describe(), received, errWrongAnswer)
+		return nil, fmt.Errorf("%s: an object of type %T: %w", source.describe(), received, errUnexpectedResponse)
 	}
 	if got := object.GroupVersionKind(); got != source.Kind {
-		return nil, fmt.Errorf("%s: an object of kind %q: %w", source.describe(), got, errWrongAnswer)
+		return nil, fmt.Errorf("%s: an object of kind %q: %w", source.describe(), got, errUnexpectedResponse)
 	}
 	name, namespace := object.GetName(), object.GetNamespace()
 	if name == "" || len(name) > maxNameBytes || len(namespace) > maxNameBytes || (namespace != "") != source.Namespaced {
-		return nil, fmt.Errorf("%s: an object with the name %q in the namespace %q: %w", source.describe(), name, namespace, errWrongAnswer)
+		return nil, fmt.Errorf("%s: an object with the name %q in the namespace %q: %w", source.describe(), name, namespace, errUnexpectedResponse)
 	}
 	return object, nil
 }

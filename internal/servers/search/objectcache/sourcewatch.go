@@ -235,7 +235,7 @@ func isBound(err error) bool { return errors.As(err, new(*bounds.ExceededError))
 // of registries.
 func describeFailure(err error) string {
 	var status apierrors.APIStatus
-	if errors.As(err, &status) || isBound(err) || errors.Is(err, errNotServed) || errors.Is(err, errWrongAnswer) ||
+	if errors.As(err, &status) || isBound(err) || errors.Is(err, errNotServed) || errors.Is(err, errUnexpectedResponse) ||
 		errors.Is(err, watches.ErrInconsistent) {
 		return err.Error()
 	}
