@@ -66,8 +66,9 @@ type memberQueue struct {
 	workers sync.WaitGroup
 
 	mu sync.Mutex
-	// failedKeys are the keys whose last reconcile failed. RetryNow retries them at once.
-	failedKeys map[types.NamespacedName]struct{}
+	// waitingKeys are the keys whose last reconcile failed or asked for a later reconcile. RetryNow
+	// reconciles them at once.
+	waitingKeys map[types.NamespacedName]struct{}
 	// recoveries is the number of calls of RetryNow.
 	recoveries int
 }
@@ -122,8 +123,8 @@ func (p *MemberQueues) add(item pendingKey, opts priorityqueue.AddOpts) {
 	}
 }
 
-// RetryNow retries at once all keys of a cluster whose last reconcile failed, because the cluster is
-// reachable again.
+// RetryNow reconciles at once all keys of a cluster whose last reconcile failed or asked for a later
+// reconcile, because the cluster is reachable again or because a user decided about its objects.
 func (p *MemberQueues) RetryNow(cluster string) {
 	p.mu.Lock()
 	pool := p.pools[cluster]
@@ -133,7 +134,7 @@ func (p *MemberQueues) RetryNow(cluster string) {
 	}
 	pool.mu.Lock()
 	pool.recoveries++
-	keys := slices.Collect(maps.Keys(pool.failedKeys))
+	keys := slices.Collect(maps.Keys(pool.waitingKeys))
 	pool.mu.Unlock()
 	for _, key := range keys {
 		pool.queue.Forget(key)
@@ -185,8 +186,8 @@ func (p *MemberQueues) getOrCreatePool(cluster string) *memberQueue {
 func (p *MemberQueues) startPool(ctx context.Context, cluster string) *memberQueue {
 	ctx, cancel := context.WithCancel(ctx)
 	created := &memberQueue{
-		cancel:     cancel,
-		failedKeys: map[types.NamespacedName]struct{}{},
+		cancel:      cancel,
+		waitingKeys: map[types.NamespacedName]struct{}{},
 		queue: WithSafeShutdown(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
 			o.RateLimiter = NewRateLimiter[types.NamespacedName](p.options.Backoff)
 			o.MetricProvider = noMetrics{}
@@ -221,7 +222,7 @@ func (p *MemberQueues) handle(ctx context.Context, cluster string, pool *memberQ
 	if ctx.Err() != nil {
 		return
 	}
-	hasRecovered := pool.recordOutcome(key, err) > recoveries
+	hasRecovered := pool.recordOutcome(key, err != nil || result.RequeueAfter > 0) > recoveries
 	switch {
 	case errors.Is(err, ErrAwaitsRecovery) && !hasRecovered:
 		pool.queue.Forget(key)
@@ -229,8 +230,12 @@ func (p *MemberQueues) handle(ctx context.Context, cluster string, pool *memberQ
 		logger.V(2).Info("Reconcile will be retried", "cause", err)
 		pool.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, key)
 	case result.RequeueAfter > 0:
+		delay := result.RequeueAfter
+		if hasRecovered {
+			delay = 0
+		}
 		pool.queue.Forget(key)
-		pool.queue.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter, Priority: &priority}, key)
+		pool.queue.AddWithOpts(priorityqueue.AddOpts{After: delay, Priority: &priority}, key)
 	default:
 		pool.queue.Forget(key)
 	}
@@ -256,15 +261,15 @@ func (p *memberQueue) recoveryCount() int {
 	return p.recoveries
 }
 
-// recordOutcome records whether a reconcile failed, and returns the recovery count. If the count grew
-// during the reconcile, RetryNow did not retry the key.
-func (p *memberQueue) recordOutcome(key types.NamespacedName, err error) (recoveries int) {
+// recordOutcome records whether the key waits for another reconcile, and returns the recovery count. If
+// the count grew during the reconcile, RetryNow did not retry the key.
+func (p *memberQueue) recordOutcome(key types.NamespacedName, isWaiting bool) (recoveries int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil {
-		p.failedKeys[key] = struct{}{}
+	if isWaiting {
+		p.waitingKeys[key] = struct{}{}
 	} else {
-		delete(p.failedKeys, key)
+		delete(p.waitingKeys, key)
 	}
 	return p.recoveries
 }

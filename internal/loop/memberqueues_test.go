@@ -74,7 +74,7 @@ func TestRetryNow(t *testing.T) {
 	pool := pools.pools["member1"]
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		pool.mu.Lock()
-		waiting := len(pool.failedKeys)
+		waiting := len(pool.waitingKeys)
 		pool.mu.Unlock()
 		if waiting == 1 {
 			break

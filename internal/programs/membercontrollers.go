@@ -25,7 +25,7 @@ type WorkOptions struct {
 func (o *ControllerOptions) AddExecution(h *Host, works WorkOptions) error {
 	options := execution.DefaultOptions()
 	options.Workers, options.Mode, options.Backoff, options.Events = works.Workers, works.Mode, o.MemberBackoff(), o.Events
-	options.Judge, options.Epoch = h.Judge, h.Epoch.Epoch
+	options.Guard = h.Guard
 	return execution.Add(h.Manager, h.Members, h.Interpreter, h.WorkReports, options)
 }
 

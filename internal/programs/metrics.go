@@ -128,14 +128,14 @@ func newOfflineHost(ctx context.Context, o HostOptions) (*Host, error) {
 	}
 	watch := epoch.New(epoch.Options{Reader: mgr.GetAPIReader(), Metrics: epochMetrics}) // is not started
 	reports := loop.NewStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), loop.DefaultStatusWriterOptions())
-	judge, err := newJudge(mgr, reports, watch, o)
+	deletions, err := newDeletionGuard(mgr, reports, watch, o)
 	if err != nil {
 		return nil, err
 	}
 	return &Host{
 		Manager: mgr, Gates: o.Gates, Interpreter: interpreter.New(),
 		Members:     member.NewClusters(ctx, member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Metrics: memberMetrics}),
-		WorkReports: reports, Epoch: watch, Judge: judge,
+		WorkReports: reports, Epoch: watch, Guard: deletions,
 	}, nil
 }
 

@@ -30,6 +30,7 @@ import (
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/access/watches"
 	"karmada.io/karmada/internal/controllers/detector"
+	"karmada.io/karmada/internal/controllers/execution"
 	"karmada.io/karmada/internal/controllers/workdeletion"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -95,8 +96,8 @@ type Host struct {
 	Templates *template.Reader
 	// WorkReports writes the status of Works on behalf of several controllers.
 	WorkReports *loop.StatusWriter
-	// Judge allows or holds deletions in members. It is nil in an agent.
-	Judge *deletionguard.Guard
+	// Guard decides about deletions in members.
+	Guard *deletionguard.Guard
 	// Epoch returns the current epoch of the storage of the control plane.
 	Epoch *epoch.Watcher
 	// Gates are the feature gates of the process.
@@ -148,7 +149,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
-	deletionJudge, err := newJudge(mgr, reports, watch, o)
+	deletions, err := newDeletionGuard(mgr, reports, watch, o)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		return nil, err
 	}
 	return &Host{
-		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Watches: watchManager, Interpreter: rules, rules: rules,
+		Guard: deletions, Epoch: watch, Manager: mgr, Members: members, Watches: watchManager, Interpreter: rules, rules: rules,
 		Templates: template.NewReader(watchManager, mgr.GetAPIReader()), WorkReports: reports,
 		Gates: o.Gates, SetClaimLookup: o.SetClaimLookup, electsLeader: o.Election.Enabled,
 	}, nil
@@ -183,21 +184,23 @@ func newWatchManager(ctx context.Context, mgr manager.Manager) (*watches.Manager
 	return watchManager, nil
 }
 
-// newJudge returns the judge of deletions. It returns nil in an agent, which serves only one
-// cluster.
-func newJudge(mgr manager.Manager, reports *loop.StatusWriter, watch *epoch.Watcher, o HostOptions) (*deletionguard.Guard, error) {
+// newDeletionGuard returns the guard that decides about deletions in members. In an agent, which
+// serves only one cluster, it follows the decisions of the control plane.
+func newDeletionGuard(mgr manager.Manager, reports *loop.StatusWriter, watch *epoch.Watcher, o HostOptions) (*deletionguard.Guard, error) {
+	options := deletionguard.Options{
+		Karmada: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Reports: reports, ReadEpoch: watch.Epoch, Now: time.Now,
+	}
 	if o.OnlyCluster != "" {
-		return nil, nil
+		options.Events = loop.EventsFor(mgr, execution.Name, loop.EventModeChanges)
+		return deletionguard.NewForAgent(options)
 	}
 	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client of the control plane: %w", err)
 	}
-	return deletionguard.New(deletionguard.Options{
-		Karmada: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Discovery: api, Reports: reports,
-		Events:   loop.EventsFor(mgr, workdeletion.Name, loop.EventModeChanges),
-		Registry: metrics.Registry, Limits: cmp.Or(o.DeletionLimits, guard.DefaultLimits()), ReadEpoch: watch.Epoch, Now: time.Now,
-	})
+	options.Discovery, options.Registry, options.Limits = api, metrics.Registry, cmp.Or(o.DeletionLimits, guard.DefaultLimits())
+	options.Events = loop.EventsFor(mgr, workdeletion.Name, loop.EventModeChanges)
+	return deletionguard.New(options)
 }
 
 // newSecretWatcher returns the client that watches the Secrets of clusters. It returns nil if

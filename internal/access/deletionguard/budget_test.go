@@ -1,7 +1,6 @@
 package deletionguard
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ func newBudgetFixture(t *testing.T) *guardFixture {
 	t.Helper()
 	w := newGuardFixture(t)
 	w.limits = guard.Limits{ChangedCluster: 20, Namespace: 5, Fleet: 8}
-	w.now = func() time.Time { return noon.Add(gatherPeriod) }
+	w.now = func() time.Time { return noon.Add(guard.GatherPeriod) }
 	return w
 }
 
@@ -45,7 +44,7 @@ func (g *guardFixture) decideAll(t *testing.T, works []*workv1alpha1.Work) (held
 		for _, karmadaWork := range works {
 			cluster := readyCluster()
 			cluster.Name = karmadaWork.Namespace[len("karmada-es-"):]
-			decision, err := g.Decide(t.Context(), cluster, karmadaWork, true)
+			decision, err := g.decide(t.Context(), cluster, karmadaWork, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,12 +85,12 @@ func TestDeletionBudgetCountsTemplates(t *testing.T) {
 func TestDeletionWithBudgetWaitsForGatherPeriod(t *testing.T) {
 	w, deleted := newBudgetFixture(t), newDeletedWork("web")
 	w.now = func() time.Time { return noon.Add(time.Second) }
-	if decision, err := w.Decide(t.Context(), readyCluster(), deleted, true); err != nil || decision.RetryAfter != gatherPeriod-time.Second {
-		t.Errorf("retry after %s, %v", decision.RetryAfter, err)
+	if decision, err := w.decide(t.Context(), readyCluster(), deleted, true); err != nil || decision.RecheckAfter != guard.GatherPeriod-time.Second {
+		t.Errorf("retry after %s, %v", decision.RecheckAfter, err)
 	}
 	w.limits = guard.DefaultLimits()
-	if decision, err := w.Decide(t.Context(), readyCluster(), deleted, true); err != nil || decision.RetryAfter != 0 || decision.Verdict != guard.Delete {
-		t.Errorf("without a budget: retry after %s, verdict %d, %v", decision.RetryAfter, decision.Verdict, err)
+	if decision, err := w.decide(t.Context(), readyCluster(), deleted, true); err != nil || decision.RecheckAfter != 0 || decision.Action != guard.Delete {
+		t.Errorf("without a budget: retry after %s, action %d, %v", decision.RecheckAfter, decision.Action, err)
 	}
 }
 
@@ -111,7 +110,7 @@ func TestNamespaceOfHeldWorksIsHeld(t *testing.T) {
 func TestHeldBudgetDeletionNeedsDecision(t *testing.T) {
 	tests := map[string]struct {
 		change func(*workv1alpha1.Work)
-		want   guard.Verdict
+		want   guard.Action
 	}{
 		"after a restart of the process": {func(*workv1alpha1.Work) {}, guard.Hold},
 		"confirmed": {func(w *workv1alpha1.Work) {
@@ -119,15 +118,15 @@ func TestHeldBudgetDeletionNeedsDecision(t *testing.T) {
 		}, guard.Delete},
 		"rejected": {func(w *workv1alpha1.Work) {
 			w.Annotations[workv1alpha1.HeldDeletionAnnotation] = guard.UserDecision(workv1alpha1.RejectHeldDeletion, w.UID)
-		}, guard.HandOver},
+		}, guard.Keep},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			karmadaWork := newDeletedWork("web")
 			karmadaWork.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDeletionBudgetExceededReason}}
 			test.change(karmadaWork)
-			if got, err := newBudgetFixture(t).decide(t, readyCluster(), karmadaWork); err != nil || got != test.want {
-				t.Errorf("verdict %d, %v", got, err)
+			if got, err := newBudgetFixture(t).decideAction(t, readyCluster(), karmadaWork); err != nil || got != test.want {
+				t.Errorf("action %d, %v", got, err)
 			}
 		})
 	}
@@ -141,19 +140,17 @@ func TestRecreatedTemplateTakesOverHeldObjects(t *testing.T) {
 	}
 	karmadaWork := newDeletedWork("web")
 	karmadaWork.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDeletionBudgetExceededReason}}
-	if got, err := w.decide(t, readyCluster(), karmadaWork); err != nil || got != guard.HandOver {
-		t.Errorf("verdict %d, %v", got, err)
+	if got, err := w.decideAction(t, readyCluster(), karmadaWork); err != nil || got != guard.Keep {
+		t.Errorf("action %d, %v", got, err)
 	}
 }
 
 func TestBudgetWritesOneEventPerCluster(t *testing.T) {
 	w, recorder := newBudgetFixture(t), record.NewFakeRecorder(10)
 	w.events = loop.NewEvents(recorder)
-	decision := Decision{Verdict: guard.Hold, Reason: guard.ReasonBudgetExceeded}
+	decision := Decision{Decision: guard.Decision{Reason: guard.ReasonBudgetExceeded, IsReported: true}}
 	for _, name := range []string{"a", "b"} {
-		if err := w.ReportHeld(readyCluster(), newDeletedWork(name), decision); !errors.Is(err, ErrDeletionHeld) {
-			t.Errorf("holding %s: %v", name, err)
-		}
+		w.hold(readyCluster(), newDeletedWork(name), decision)
 	}
 	if len(recorder.Events) != 1 {
 		t.Errorf("%d events", len(recorder.Events))

@@ -30,19 +30,19 @@ func workDeletedAgo(name string, ago time.Duration) *workv1alpha1.Work {
 
 func TestDeletionAfterClusterChangeWaitsForGatherPeriod(t *testing.T) {
 	w := newGuardFixture(t, bindingWithLabelSelector("web"))
-	for ago, want := range map[time.Duration]time.Duration{0: gatherPeriod, 2 * time.Second: gatherPeriod - 2*time.Second, gatherPeriod: 0} {
-		decision, err := w.Decide(t.Context(), readyCluster(), workDeletedAgo("web", ago), true)
-		if err != nil || decision.RetryAfter != want {
-			t.Errorf("%s after the deletion began: the delay is %s, %v; want %s", ago, decision.RetryAfter, err, want)
+	for ago, want := range map[time.Duration]time.Duration{0: guard.GatherPeriod, 2 * time.Second: guard.GatherPeriod - 2*time.Second, guard.GatherPeriod: 0} {
+		decision, err := w.decide(t.Context(), readyCluster(), workDeletedAgo("web", ago), true)
+		if err != nil || decision.RecheckAfter != want {
+			t.Errorf("%s after the deletion began: the delay is %s, %v; want %s", ago, decision.RecheckAfter, err, want)
 		}
-		if want == 0 && decision.Verdict != guard.Delete {
-			t.Errorf("a single deletion gives %v", decision.Verdict)
+		if want == 0 && decision.Action != guard.Delete {
+			t.Errorf("a single deletion gives %v", decision.Action)
 		}
 	}
 	confirmed := readyCluster()
 	confirmed.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: noon.Format(time.RFC3339)}
-	if decision, err := w.Decide(t.Context(), confirmed, workDeletedAgo("web", 0), true); err != nil || decision.Verdict != guard.Delete {
-		t.Errorf("a confirmed deletion gives %v, %v", decision.Verdict, err)
+	if decision, err := w.decide(t.Context(), confirmed, workDeletedAgo("web", 0), true); err != nil || decision.Action != guard.Delete {
+		t.Errorf("a confirmed deletion gives %v, %v", decision.Action, err)
 	}
 }
 
@@ -68,18 +68,18 @@ func TestClusterChangeHoldsMassDeletion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			works, stored := newDeletedWorks(20, hold)
 			w := newGuardFixture(t, stored...)
-			w.now = func() time.Time { return noon.Add(gatherPeriod) }
+			w.now = func() time.Time { return noon.Add(guard.GatherPeriod) }
 			for _, karmadaWork := range works {
-				karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon.Add(gatherPeriod)}
-				if _, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true); err != nil {
+				karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon.Add(guard.GatherPeriod)}
+				if _, err := w.decide(t.Context(), readyCluster(), karmadaWork, true); err != nil {
 					t.Fatal(err)
 				}
 				karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon}
 			}
 			for _, karmadaWork := range works {
-				decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
-				if err != nil || decision.Verdict != guard.Hold || decision.Reason != guard.ReasonClusterChanged {
-					t.Fatalf("%s: verdict %v, reason %v, %v", karmadaWork.Name, decision.Verdict, decision.Reason, err)
+				decision, err := w.decide(t.Context(), readyCluster(), karmadaWork, true)
+				if err != nil || decision.Action != guard.Hold || decision.Reason != guard.ReasonClusterChanged {
+					t.Fatalf("%s: action %v, reason %v, %v", karmadaWork.Name, decision.Action, decision.Reason, err)
 				}
 			}
 		})
@@ -91,7 +91,7 @@ func TestClusterChangeHoldsMassDeletion(t *testing.T) {
 func TestClusterChangeWithExplanations(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*workv1alpha2.ResourceBinding)
-		want   guard.Verdict
+		want   guard.Action
 	}{
 		"healthy copies in another cluster": {func(bound *workv1alpha2.ResourceBinding) {
 			bound.Spec.Clusters, bound.Status.AggregatedStatus = healthyBinding("web", "m2").Spec.Clusters, healthyBinding("web", "m2").Status.AggregatedStatus
@@ -107,15 +107,15 @@ func TestClusterChangeWithExplanations(t *testing.T) {
 			w := newGuardFixture(t, stored...)
 			var last Decision
 			for _, karmadaWork := range append(works, works...) {
-				karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon.Add(-gatherPeriod)}
-				decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
+				karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon.Add(-guard.GatherPeriod)}
+				decision, err := w.decide(t.Context(), readyCluster(), karmadaWork, true)
 				if err != nil {
 					t.Fatal(err)
 				}
 				last = decision
 			}
-			if last.Verdict != test.want {
-				t.Errorf("verdict %d, reason %d", last.Verdict, last.Reason)
+			if last.Action != test.want {
+				t.Errorf("action %d, reason %d", last.Action, last.Reason)
 			}
 		})
 	}

@@ -99,11 +99,11 @@ func newGuardFixture(t *testing.T, objects ...client.Object) *guardFixture {
 	return w
 }
 
-// decide returns the verdict on a Work. The cluster is reachable if it has conditions.
-func (g *guardFixture) decide(t *testing.T, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Verdict, error) {
+// decideAction returns the action for a Work. The cluster is reachable if it has conditions.
+func (g *guardFixture) decideAction(t *testing.T, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Action, error) {
 	t.Helper()
-	decision, err := g.Decide(t.Context(), cluster, karmadaWork, len(cluster.Status.Conditions) > 0)
-	return decision.Verdict, err
+	decision, err := g.decide(t.Context(), cluster, karmadaWork, len(cluster.Status.Conditions) > 0)
+	return decision.Action, err
 }
 
 func readyCluster() *clusterv1alpha1.Cluster {
@@ -220,17 +220,17 @@ func TestEvidenceForDeletion(t *testing.T) {
 		karmadaWork *workv1alpha1.Work
 		stored      []client.Object
 		cluster     func(*clusterv1alpha1.Cluster)
-		want        guard.Verdict
+		want        guard.Action
 	}{
 		"a Work that a user created": {karmadaWork: newNamespaceWork("other"), want: guard.Delete},
 		"a Work whose binding still wants it": {
-			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m1")}, want: guard.HandOver},
+			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m1")}, want: guard.Keep},
 		"a wanted Work in a cluster that unjoins": {
 			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m1")},
 			cluster: func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: noon} }, want: guard.Delete},
 		"a wanted Work in an unreachable cluster": {
 			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m1")},
-			cluster: func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = nil }, want: guard.HandOver},
+			cluster: func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = nil }, want: guard.Keep},
 		"a Work that another Work of the binding replaces": {
 			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m1"), func() client.Object {
 				renamed := newDeletedWork("a")
@@ -238,7 +238,7 @@ func TestEvidenceForDeletion(t *testing.T) {
 				return renamed
 			}()}, want: guard.Delete},
 		"a Work of another binding with the same permanent ID": {
-			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m1"), workWithCopiedID()}, want: guard.HandOver},
+			karmadaWork: newDeletedWork("a"), stored: []client.Object{newBinding("a", "m1"), workWithCopiedID()}, want: guard.Keep},
 		"a binding whose template was recreated": {
 			karmadaWork: newDeletedWork("a"), stored: []client.Object{func() client.Object {
 				bound := newBinding("a", "m1")
@@ -280,7 +280,7 @@ func TestEvidenceForDeletion(t *testing.T) {
 			karmadaWork: newDeletedWork("a"), stored: []client.Object{suspendedBinding("a", "m2")}, want: guard.Delete},
 		"a Work without its binding": {karmadaWork: newDeletedWork("a"), want: guard.Delete},
 		"a Namespace that exists": {
-			karmadaWork: newNamespaceWork("ns"), stored: []client.Object{namespaceObject(asIs)}, want: guard.HandOver},
+			karmadaWork: newNamespaceWork("ns"), stored: []client.Object{namespaceObject(asIs)}, want: guard.Keep},
 		"a Namespace that was recreated": {
 			karmadaWork: newNamespaceWork("old"), stored: []client.Object{namespaceObject(asIs)}, want: guard.Delete},
 		"a Namespace in deletion": {
@@ -306,9 +306,9 @@ func TestEvidenceForDeletion(t *testing.T) {
 			if test.cluster != nil {
 				test.cluster(cluster)
 			}
-			got, err := w.decide(t, cluster, test.karmadaWork)
+			got, err := w.decideAction(t, cluster, test.karmadaWork)
 			if err != nil || got != test.want {
-				t.Errorf("verdict %d, want %d, error %v", got, test.want, err)
+				t.Errorf("action %d, want %d, error %v", got, test.want, err)
 			}
 		})
 	}
@@ -325,8 +325,8 @@ func TestReadErrorNeverAllowsDeletion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newGuardFixture(t)
 			w.unreadableType = test.broken
-			if verdict, err := w.decide(t, readyCluster(), test.karmadaWork); err == nil || verdict == guard.Delete {
-				t.Errorf("verdict %d, error %v", verdict, err)
+			if action, err := w.decideAction(t, readyCluster(), test.karmadaWork); err == nil || action == guard.Delete {
+				t.Errorf("action %d, error %v", action, err)
 			}
 		})
 	}
@@ -373,7 +373,7 @@ func TestDeletionNeedsExplanation(t *testing.T) {
 		hold   func(name string) []client.Object
 		before func(*guardFixture, *clusterv1alpha1.Cluster)
 		broken string
-		want   guard.Verdict
+		want   guard.Action
 	}{
 		"the clusters of the binding were removed": {hold: dropped(asIs), want: guard.Hold},
 		"the workload is scaled to 0": {hold: dropped(func(b *workv1alpha2.ResourceBinding) {
@@ -449,8 +449,8 @@ func TestDeletionNeedsExplanation(t *testing.T) {
 			if test.before != nil {
 				test.before(w, cluster)
 			}
-			if got, err := w.decide(t, cluster, newDeletedWork("a")); err != nil || got != test.want {
-				t.Fatalf("verdict %d, want %d, error %v", got, test.want, err)
+			if got, err := w.decideAction(t, cluster, newDeletedWork("a")); err != nil || got != test.want {
+				t.Fatalf("action %d, want %d, error %v", got, test.want, err)
 			}
 		})
 	}
@@ -461,10 +461,10 @@ func TestProofCacheDistinguishesCopiedBindingID(t *testing.T) {
 	stranger, deleted := workWithCopiedID(), metav1.NewTime(noon)
 	stranger.DeletionTimestamp = &deleted
 	stranger.Spec.Workload.Manifests[0].Raw = []byte(strings.ReplaceAll(string(stranger.Spec.Workload.Manifests[0].Raw), `"shop"`, `"evil"`))
-	if state := w.proveTemplate(t.Context(), stranger); state != guard.TemplateDeleted {
+	if state := w.readTemplateState(t.Context(), stranger); state != guard.TemplateDeleted {
 		t.Fatalf("the template in namespace evil: %d", state)
 	}
-	if state := w.proveTemplate(t.Context(), newDeletedWork("a")); state == guard.TemplateDeleted {
+	if state := w.readTemplateState(t.Context(), newDeletedWork("a")); state == guard.TemplateDeleted {
 		t.Error("the template shop/a exists, but its state is Deleted")
 	}
 }

@@ -36,7 +36,7 @@ func (r *recentDeletions) add(group deletionGroup, subject string, now time.Time
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.lastCleanup) > guard.Window/5 {
-		r.dropOld(now)
+		r.removeExpired(now)
 	}
 	subjects := r.groups[group]
 	if subjects == nil {
@@ -49,12 +49,12 @@ func (r *recentDeletions) add(group deletionGroup, subject string, now time.Time
 	return len(subjects)
 }
 
-// dropOld removes the subjects that are older than guard.Window. The caller holds r.mu.
-func (r *recentDeletions) dropOld(now time.Time) {
+// removeExpired removes the subjects that are older than guard.Window. The caller holds r.mu.
+func (r *recentDeletions) removeExpired(now time.Time) {
 	r.lastCleanup = now
 	for group, subjects := range r.groups {
-		for subject, at := range subjects {
-			if now.Sub(at) > guard.Window {
+		for subject, addedAt := range subjects {
+			if now.Sub(addedAt) > guard.Window {
 				delete(subjects, subject)
 			}
 		}
@@ -70,11 +70,11 @@ func (r *recentDeletions) remove(group deletionGroup) {
 	delete(r.groups, group)
 }
 
-// templateOf returns the template namespace and a unique template name for a Work. Works in several
+// countedTemplate returns the template namespace and a unique template name for a Work. Works in several
 // clusters that deliver one template have the same template name. A Work that delivers a Namespace is
 // counted with the templates in that Namespace, because a Namespace deletion in a member deletes
 // their objects too.
-func templateOf(karmadaWork *workv1alpha1.Work) (namespace, template string) {
+func countedTemplate(karmadaWork *workv1alpha1.Work) (namespace, template string) {
 	for _, namespaced := range []bool{true, false} {
 		key, ok := binding.ReferencedBinding(karmadaWork, namespaced)
 		switch {

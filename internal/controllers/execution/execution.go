@@ -44,12 +44,8 @@ type Options struct {
 	Backoff loop.Backoff
 	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Judge decides on deletions. It is nil in an agent, because an agent cannot see why a Work is
-	// deleted. The agent waits for the verdict of the control plane instead.
-	Judge *deletionguard.Guard
-	// Epoch reads the current epoch of the control plane. A verdict is valid only in its epoch.
-	// Epoch is used only if Judge is nil.
-	Epoch deletionguard.EpochReader
+	// Guard decides about deletions. It must not be nil.
+	Guard *deletionguard.Guard
 	// DeletionsPerSecond and DeletionBurst limit the rate at which objects are deleted in one
 	// member.
 	DeletionsPerSecond float64
@@ -97,10 +93,8 @@ type controller struct {
 	tracker       *appliedTracker
 	deletionRates *deletionRates
 	metrics       *writeMetrics
-	// One of judge and verdicts is nil.
-	judge    *deletionguard.Guard
-	verdicts *verdictReader
-	now      func() time.Time
+	guard         *deletionguard.Guard
+	now           func() time.Time
 	// interpreted contains the Works whose manifests were applied with interpreter rules.
 	interpreted interpreters.WorkIndex
 }
@@ -114,10 +108,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	c := &controller{
 		options: o, metrics: registered, scope: loop.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  loop.EventsFor(mgr, Name, o.Events),
-		tracker: newAppliedTracker(), deletionRates: newDeletionRates(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
-	}
-	if c.judge == nil {
-		c.verdicts = newVerdictReader(mgr.GetAPIReader(), o.Epoch, time.Now)
+		tracker: newAppliedTracker(), deletionRates: newDeletionRates(o.DeletionsPerSecond, o.DeletionBurst), guard: o.Guard, now: time.Now,
 	}
 	c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed, OnRemoved: c.stopTrackingCluster,
@@ -161,7 +152,7 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 		return reconcile.Result{}, nil
 	}
 	if stored.DeletionTimestamp != nil {
-		return c.withdraw(ctx, cluster, stored)
+		return c.deleteWork(ctx, cluster, stored)
 	}
 	return c.deliver(ctx, cluster, stored)
 }

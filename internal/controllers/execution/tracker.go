@@ -50,9 +50,6 @@ type appliedState struct {
 type appliedTracker struct {
 	mu      sync.Mutex
 	applied map[types.NamespacedName]map[objectKey]appliedState
-	// releasedWorks contains the Works whose finalizer was removed. The cache may still contain
-	// these Works.
-	releasedWorks map[types.NamespacedName]releasedWork
 	// reportedDispatching contains, for each Work, the status of the Dispatching condition that was
 	// last recorded as an event.
 	reportedDispatching map[types.NamespacedName]string
@@ -65,9 +62,9 @@ type appliedTracker struct {
 
 func newAppliedTracker() *appliedTracker {
 	return &appliedTracker{
-		applied:       map[types.NamespacedName]map[objectKey]appliedState{},
-		releasedWorks: map[types.NamespacedName]releasedWork{}, reportedDispatching: map[types.NamespacedName]string{},
-		lastWrites: map[types.NamespacedName]time.Time{}, ruleChanges: sets.New[types.NamespacedName](),
+		applied:             map[types.NamespacedName]map[objectKey]appliedState{},
+		reportedDispatching: map[types.NamespacedName]string{},
+		lastWrites:          map[types.NamespacedName]time.Time{}, ruleChanges: sets.New[types.NamespacedName](),
 	}
 }
 
@@ -161,33 +158,6 @@ func (a *appliedTracker) isUnchanged(key objectKey, manifest, observed *unstruct
 	return ok && !state.hasOldRules && state.manifestHash == work.PrunedHash(manifest) && state.observedHash == work.PrunedHash(observed)
 }
 
-// releasedWork is a Work whose finalizer was removed.
-type releasedWork struct {
-	uid        types.UID
-	releasedAt time.Time
-}
-
-// releasedWorkTTL is the time within which a watch shows the deletion of a released Work. A Work
-// that exists after that time was created again, for example by the restore of a backup.
-const releasedWorkTTL = 30 * time.Second
-
-// recordRelease records that the finalizer of a Work was removed.
-func (a *appliedTracker) recordRelease(karmadaWork *workv1alpha1.Work, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.applied, workKey(karmadaWork))
-	a.releasedWorks[workKey(karmadaWork)] = releasedWork{uid: karmadaWork.UID, releasedAt: now}
-}
-
-// isReleased reports whether the finalizer of the Work with this UID was removed within
-// releasedWorkTTL.
-func (a *appliedTracker) isReleased(karmadaWork *workv1alpha1.Work, now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	released, ok := a.releasedWorks[workKey(karmadaWork)]
-	return ok && released.uid == karmadaWork.UID && now.Sub(released.releasedAt) < releasedWorkTTL
-}
-
 func workKey(karmadaWork *workv1alpha1.Work) types.NamespacedName {
 	return types.NamespacedName{Namespace: karmadaWork.Namespace, Name: karmadaWork.Name}
 }
@@ -197,7 +167,6 @@ func (a *appliedTracker) deleteWork(karmadaWork types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.applied, karmadaWork)
-	delete(a.releasedWorks, karmadaWork)
 	delete(a.reportedDispatching, karmadaWork)
 	delete(a.lastWrites, karmadaWork)
 	a.ruleChanges.Delete(karmadaWork)
@@ -208,7 +177,6 @@ func (a *appliedTracker) deleteNamespace(namespace string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	deleteKeysIn(a.applied, namespace)
-	deleteKeysIn(a.releasedWorks, namespace)
 	deleteKeysIn(a.reportedDispatching, namespace)
 	deleteKeysIn(a.lastWrites, namespace)
 	deleteKeysIn(a.ruleChanges, namespace)

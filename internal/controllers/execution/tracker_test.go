@@ -11,27 +11,6 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-func TestAppliedTrackerRecognizesReleasedWorksByUID(t *testing.T) {
-	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
-	recreated := karmadaWork.DeepCopy()
-	recreated.UID = "2"
-	tracker := newAppliedTracker()
-	tracker.recordRelease(karmadaWork, noon)
-	if !tracker.isReleased(karmadaWork, noon) {
-		t.Error("a released Work is not recognized")
-	}
-	if tracker.isReleased(recreated, noon) {
-		t.Error("a new Work of the same name is taken for the released one")
-	}
-	if tracker.isReleased(karmadaWork, noon.Add(releasedWorkTTL)) {
-		t.Error("a Work from a restored backup counts as released forever")
-	}
-	tracker.deleteWork(workKey(karmadaWork))
-	if tracker.isReleased(karmadaWork, noon) {
-		t.Error("a deleted Work still has an entry")
-	}
-}
-
 func TestAppliedTrackerDistinguishesRepairsFromChanges(t *testing.T) {
 	tracker, key := newAppliedTracker(), objectKey{}
 	none := func(map[string]any) {}
@@ -112,16 +91,15 @@ func TestRemovedClusterIsNotTracked(t *testing.T) {
 	for _, namespace := range []string{"karmada-es-m1", "karmada-es-m2"} {
 		karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web"}}}
-		tracker.recordRelease(karmadaWork, noon)
 		tracker.recordApplied(keyOf(karmadaWork, object), object, object)
 		tracker.recordWrite(workKey(karmadaWork), true, noon)
 		tracker.recordDispatching(karmadaWork, "True")
 		tracker.ruleChanges.Insert(workKey(karmadaWork))
 	}
-	c := &controller{tracker: tracker, deletionRates: newDeletionRates(1, 1)}
+	c := &controller{tracker: tracker, guard: newGuard(t, nil), deletionRates: newDeletionRates(1, 1)}
 	c.stopTrackingCluster("m1")
-	got := []int{len(tracker.applied), len(tracker.releasedWorks), len(tracker.lastWrites), len(tracker.reportedDispatching), len(tracker.ruleChanges)}
-	if diff := cmp.Diff([]int{1, 1, 1, 1, 1}, got); diff != "" {
+	got := []int{len(tracker.applied), len(tracker.lastWrites), len(tracker.reportedDispatching), len(tracker.ruleChanges)}
+	if diff := cmp.Diff([]int{1, 1, 1, 1}, got); diff != "" {
 		t.Errorf("tracked Works (-want +got):\n%s", diff)
 	}
 }

@@ -79,9 +79,7 @@ func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv
 		// another cluster.
 		c.enqueueAllWorks(ctx, newer)
 	case shouldRetryWorks(older, newer):
-		if c.judge != nil {
-			c.judge.AllowHeldEventAgain(newer.Name)
-		}
+		c.guard.AllowHeldEventAgain(newer.Name)
 		c.pools.RetryNow(newer.Name)
 	}
 }
@@ -129,15 +127,11 @@ func (c *controller) stopTrackingCluster(cluster string) {
 	c.deletionRates.deleteCluster(cluster)
 	c.tracker.deleteNamespace(work.ExecutionNamespace(cluster))
 	c.interpreted.DeleteNamespace(work.ExecutionNamespace(cluster))
-	if c.judge != nil {
-		c.judge.StopTrackingCluster(cluster)
-	}
+	c.guard.StopTrackingCluster(cluster)
 }
 
 func (c *controller) stopTracking(key types.NamespacedName) {
-	if c.judge != nil {
-		c.judge.StopTrackingWork(key)
-	}
+	c.guard.StopTrackingWork(key)
 	c.tracker.deleteWork(key)
 	c.interpreted.Delete(key)
 	c.reports.Delete(key)
@@ -186,8 +180,8 @@ func (c *controller) recordUndelivered(karmadaWork *workv1alpha1.Work, priority 
 var errNotInExecutionNamespace = errors.New("not delivered to any cluster: a Work must be in the execution namespace of a cluster, " +
 	clusterv1alpha1.ExecutionNamespacePrefix + "<cluster>")
 
-// requiresPass reports whether an update of a Work requires a pass, because the spec or the verdict
-// on the deletion changed, or the deletion started. It also reports true if newer is another Work
+// requiresPass reports whether an update of a Work requires a pass, because the spec or the permission
+// to delete the objects changed, or the deletion started. It also reports true if newer is another Work
 // with the same name, which is possible if the watch was interrupted.
 func requiresPass(older, newer *workv1alpha1.Work) bool {
 	hasSame := func(annotation string) bool { return older.Annotations[annotation] == newer.Annotations[annotation] }

@@ -7,10 +7,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/loop"
 )
 
@@ -29,4 +31,14 @@ func TestWorkAwaitsRecoveryOfLostCluster(t *testing.T) {
 	if result, err := c.deliver(t.Context(), cluster, stored); !result.IsZero() || !errors.Is(err, loop.ErrAwaitsRecovery) {
 		t.Errorf("result %v, error %v; want no retry before the recovery", result, err)
 	}
+}
+
+// newGuard returns a deletion guard for controllers that delete nothing.
+func newGuard(t *testing.T, karmada client.Client) *deletionguard.Guard {
+	t.Helper()
+	g, err := deletionguard.New(deletionguard.Options{Karmada: karmada, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }

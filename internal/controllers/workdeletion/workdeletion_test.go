@@ -43,7 +43,7 @@ func newPullCluster(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.
 func notReady(cluster *clusterv1alpha1.Cluster) { cluster.Status.Conditions = nil }
 
 // newDeletedWork returns the Work of the ConfigMap shop/web. The Work is being deleted.
-func newDeletedWork(verdict string) *workv1alpha1.Work {
+func newDeletedWork(permission string) *workv1alpha1.Work {
 	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-m1", Name: "web", UID: "this", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 		DeletionTimestamp: &metav1.Time{Time: time.Now().Add(-time.Second)},
@@ -52,8 +52,8 @@ func newDeletedWork(verdict string) *workv1alpha1.Work {
 			workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "web-configmap",
 		},
 	}}
-	if verdict != "" {
-		karmadaWork.Annotations[workv1alpha1.DeletionAllowedAnnotation] = verdict
+	if permission != "" {
+		karmadaWork.Annotations[workv1alpha1.DeletionAllowedAnnotation] = permission
 	}
 	karmadaWork.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web","annotations":{"resourcetemplate.karmada.io/uid":"template"}}}`)}}}
@@ -61,10 +61,10 @@ func newDeletedWork(verdict string) *workv1alpha1.Work {
 }
 
 // longDeleted returns the Work of a deleted template. Its deletion began longer than
-// lostRightsDelay ago.
-func longDeleted(verdict string) *workv1alpha1.Work {
-	karmadaWork := newDeletedWork(verdict)
-	karmadaWork.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-2 * lostRightsDelay)}
+// guard.LostPermissionsDelay ago.
+func longDeleted(permission string) *workv1alpha1.Work {
+	karmadaWork := newDeletedWork(permission)
+	karmadaWork.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-2 * guard.LostPermissionsDelay)}
 	return karmadaWork
 }
 
@@ -101,7 +101,7 @@ func newClaimedTemplate() *corev1.ConfigMap {
 	}}
 }
 
-func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
+func TestPermissionsForDeletedWorksOfPullClusters(t *testing.T) {
 	restored := epoch.Epoch{ID: "b", Cause: epoch.CauseRestored}
 	confirmed := restored
 	confirmed.Confirmed = true
@@ -110,28 +110,28 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 		cluster     *clusterv1alpha1.Cluster
 		stored      []client.Object
 		epoch       epoch.Epoch
-		verdict     string
+		permission  string
 		released    bool
 	}{
-		"the binding still lists the cluster":               {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
-		"the binding lists a cluster that is not ready":     {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady), stored: []client.Object{newBinding("m1")}, released: true},
-		"the scheduler chose another cluster":               {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{movedBinding()}, verdict: "this/a"},
-		"the template was deleted":                          {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), verdict: "this/a"},
-		"only the binding was deleted":                      {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
-		"a cluster that is not ready":                       {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady)},
-		"a verdict on an earlier Work":                      {karmadaWork: newDeletedWork("earlier/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
-		"a verdict that is still valid":                     {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}, verdict: "this/a"},
-		"a permission for a Work that is desired again":     {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
-		"a verdict from a restored backup":                  {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: restored},
-		"a verdict from a backup after the confirmation":    {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{movedBinding()}, epoch: confirmed, verdict: "this/b"},
-		"a cluster in push mode":                            {karmadaWork: newDeletedWork(""), cluster: newPullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
-		"a permission in an execution namespace that stays": {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(0)}, verdict: "this/a"},
-		"a new deletion of the execution namespace":         {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(time.Second)}, verdict: "this/a"},
-		"an agent that lost its rights":                     {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(2 * lostRightsDelay)}, released: true},
-		"a held deletion in a deleted execution namespace":  {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(2 * lostRightsDelay), newBinding("m2")}, epoch: restored},
-		"a permission of an earlier epoch":                  {karmadaWork: longDeleted("this/z"), cluster: newPullCluster(notReady), stored: []client.Object{newNamespace(2 * lostRightsDelay)}, verdict: "this/z"},
-		"a cluster in deletion whose agent lost its rights": {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(inDeletion), stored: []client.Object{newNamespace(2 * lostRightsDelay)}, verdict: "this/a"},
-		"a cluster in deletion":                             {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady, inDeletion), stored: []client.Object{newBinding("m1")}, verdict: "this/a"},
+		"the binding still lists the cluster":                    {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
+		"the binding lists a cluster that is not ready":          {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady), stored: []client.Object{newBinding("m1")}, released: true},
+		"the scheduler chose another cluster":                    {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{movedBinding()}, permission: "this/a"},
+		"the template was deleted":                               {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), permission: "this/a"},
+		"only the binding was deleted":                           {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
+		"a cluster that is not ready":                            {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady)},
+		"a permission on an earlier Work":                        {karmadaWork: newDeletedWork("earlier/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
+		"a permission that is still valid":                       {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}, permission: "this/a"},
+		"a permission for a Work that is desired again":          {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
+		"a permission from a restored backup":                    {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: restored},
+		"a permission from a backup after the confirmation":      {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{movedBinding()}, epoch: confirmed, permission: "this/b"},
+		"a cluster in push mode":                                 {karmadaWork: newDeletedWork(""), cluster: newPullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
+		"a permission in an execution namespace that stays":      {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(0)}, permission: "this/a"},
+		"a new deletion of the execution namespace":              {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(time.Second)}, permission: "this/a"},
+		"an agent that lost its permissions":                     {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(2 * guard.LostPermissionsDelay)}, released: true},
+		"a held deletion in a deleted execution namespace":       {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(2 * guard.LostPermissionsDelay), newBinding("m2")}, epoch: restored},
+		"a permission of an earlier epoch":                       {karmadaWork: longDeleted("this/z"), cluster: newPullCluster(notReady), stored: []client.Object{newNamespace(2 * guard.LostPermissionsDelay)}, permission: "this/z"},
+		"a cluster in deletion whose agent lost its permissions": {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(inDeletion), stored: []client.Object{newNamespace(2 * guard.LostPermissionsDelay)}, permission: "this/a"},
+		"a cluster in deletion":                                  {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady, inDeletion), stored: []client.Object{newBinding("m1")}, permission: "this/a"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 				t.Fatal(err)
 			}
 			karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(test.stored, test.karmadaWork, test.cluster)...).Build()
-			deletionJudge, err := deletionguard.New(deletionguard.Options{
+			deletions, err := deletionguard.New(deletionguard.Options{
 				Karmada: karmada, APIReader: karmada, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(), Now: time.Now,
 				ReadEpoch: func(context.Context) (epoch.Epoch, error) {
 					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.CauseInstalled}), nil
@@ -150,9 +150,7 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, key := &reconciler{
-				karmada: karmada, judge: deletionJudge, events: loop.NewEvents(record.NewFakeRecorder(10)), now: time.Now,
-			}, client.ObjectKeyFromObject(test.karmadaWork)
+			r, key := &reconciler{karmada: karmada, guard: deletions}, client.ObjectKeyFromObject(test.karmadaWork)
 			for range 2 {
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 					t.Fatal(err)
@@ -163,8 +161,8 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 			if apierrors.IsNotFound(err) != test.released || client.IgnoreNotFound(err) != nil {
 				t.Fatalf("reading the Work after the passes: %v", err)
 			}
-			if got := stored.Annotations[workv1alpha1.DeletionAllowedAnnotation]; got != test.verdict {
-				t.Errorf("the permission is %q, want %q", got, test.verdict)
+			if got := stored.Annotations[workv1alpha1.DeletionAllowedAnnotation]; got != test.permission {
+				t.Errorf("the permission is %q, want %q", got, test.permission)
 			}
 		})
 	}

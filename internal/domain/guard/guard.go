@@ -1,15 +1,18 @@
-// Package guard decides whether the objects of a deleted Work may be deleted in the member.
+// Package guard decides whether the objects of a deleted Work are deleted or kept in the member, or
+// whether the deletion is held.
 //
 // A deleted Work does not contain the reason for its deletion. The control plane collects the
 // explanations: a user deleted the template or changed the placement or the replicas, healthy copies
 // in other clusters replace the copy, or the cluster is unregistered. A deletion without an
 // explanation is held until a user confirms it or an explanation is found. If a Work is deleted
 // although its owner still requires it, the deletion is a mistake: the Work is released, and its
-// objects stay for the next Work.
+// objects are kept for the next Work.
 //
-// Invariants: every verdict is a pure function of its arguments. An unknown fact explains nothing.
+// Invariants: every decision is a pure function of its arguments. An unknown fact explains nothing.
 // More evidence for a deletion never turns Delete into Hold.
 package guard
+
+import "time"
 
 // Owner is the observed state of the owner of a Work.
 type Owner int
@@ -89,27 +92,50 @@ type Facts struct {
 	// RestoreUnconfirmed is true if the control plane was restored from a backup and no user
 	// confirmed the restore.
 	RestoreUnconfirmed bool
-	// AlreadyAllowed is true if an earlier verdict on this deletion was Delete, so an agent may
+	// AlreadyAllowed is true if an earlier decision on this deletion was Delete, so an agent may
 	// already execute it.
 	AlreadyAllowed bool
+	// ClusterUnreachable is true if no request can be sent to the cluster, or if its agent does not
+	// report.
+	ClusterUnreachable bool
+	// PreservesObjects is true if the Work only releases its objects in the member when it is
+	// deleted, and deletes none.
+	PreservesObjects bool
+	// AgentLostPermissions is true if the agent of the cluster may delete the objects but can no
+	// longer do so, because its permissions were deleted together with the execution namespace.
+	AgentLostPermissions bool
+	// DeletionAge is the time since the deletion of the Work began. HoldAge is the time since this
+	// process first held the deletion.
+	DeletionAge, HoldAge time.Duration
 }
 
-// Verdict is the decision about a deletion.
-type Verdict int
+// Action is what happens to the objects of a deleted Work.
+type Action int
 
-// Values of Verdict.
+// Values of Action.
 const (
-	// Delete deletes the objects and then releases the Work.
-	Delete Verdict = iota
-	// HandOver releases the Work and keeps its objects for the next Work.
-	HandOver
-	// ReadTemplate requires the caller to read the template and decide again.
-	ReadTemplate
-	// Hold changes nothing until a user confirms the deletion or an explanation is found.
-	Hold
+	// Hold changes nothing until a user confirms the deletion, an explanation is found, or a wait
+	// ends. It is the zero value, so that an incomplete decision deletes nothing.
+	Hold Action = iota
+	// Keep releases the Work and keeps its objects for the next Work.
+	Keep
+	// Delete deletes the objects, or releases objects that the Work preserves, and then releases
+	// the Work.
+	Delete
 )
 
-// Reason is the reason of the verdict Hold. It is NoReason for the other verdicts.
+// Decision is the decision about the deletion of a Work.
+type Decision struct {
+	Action Action
+	// Reason is the reason for the action Hold, and NoReason for all other actions.
+	Reason Reason
+	// IsReported is true if users must be told that the deletion is held.
+	IsReported bool
+	// RecheckAfter is the delay after which a held deletion is decided again.
+	RecheckAfter time.Duration
+}
+
+// Reason is the reason why a deletion is held.
 type Reason int
 
 // Values of Reason.
@@ -139,27 +165,113 @@ const (
 	// ReasonTemplateNotServed means that the binding is gone, and the control plane does not serve
 	// the kind of its template.
 	ReasonTemplateNotServed
+	// ReasonTemplateNotRead means that the decision depends on the state of the template, which
+	// Facts does not contain yet.
+	ReasonTemplateNotRead
+	// ReasonCounting means that other deletions with the same cause are still expected, and must be
+	// counted before the limits apply.
+	ReasonCounting
+	// ReasonClusterUnreachable means that nothing can be deleted in the cluster, and that the
+	// decision may change until the cluster is reachable again.
+	ReasonClusterUnreachable
+	// ReasonNotPermitted means that the control plane has not permitted an agent to delete the
+	// objects.
+	ReasonNotPermitted
+	// ReasonEpochUnreadable means that an agent may not read the epoch of the control plane, so that
+	// the agent cannot verify its permission to delete the objects.
+	ReasonEpochUnreadable
 )
 
-// Decide returns the verdict on the deletion of one Work, and the reason if the verdict is Hold.
-func Decide(f Facts, c Counts, l Limits) (Verdict, Reason) {
+// IsTransient reports whether the deletion only waits: nothing speaks against it, so that an earlier
+// permission stays valid and users are not told about the wait.
+func (r Reason) IsTransient() bool {
+	return r == ReasonTemplateNotRead || r == ReasonCounting || r == ReasonClusterUnreachable
+}
+
+const (
+	// GatherPeriod is the maximum expected time between the first and the last deletion that one
+	// change causes.
+	GatherPeriod = 5 * time.Second
+	// reportDelay is how long most deletions are held before users are told. A template and its
+	// binding are deleted at about the same time, so the deletion of the template usually explains
+	// the deletion of the Work within this time.
+	reportDelay = 5 * time.Second
+	// minRecheckDelay and maxRecheckDelay limit the delay before a held deletion is decided again.
+	minRecheckDelay, maxRecheckDelay = 5 * time.Millisecond, 30 * time.Second
+)
+
+// reportDelay returns how long a deletion may be held for this reason before users are told. The
+// delay is 0 if waiting cannot explain the deletion: for a number of deletions, for a restored
+// control plane, and for a template of a kind that is not served any more, because the deletion of
+// this template cannot be observed.
+func (r Reason) reportDelay() time.Duration {
+	switch r {
+	case ReasonClusterChanged, ReasonBudgetExceeded, ReasonRestoreUnconfirmed, ReasonTemplateNotServed:
+		return 0
+	default:
+		return reportDelay
+	}
+}
+
+// hold returns the decision to hold a deletion. The recheck delay doubles with each recheck, but
+// the deletion is also decided again at the time at which users must be told.
+func (f Facts) hold(reason Reason) Decision {
+	decision := Decision{Reason: reason, RecheckAfter: min(max(f.HoldAge, minRecheckDelay), maxRecheckDelay)}
+	switch untilReport := reason.reportDelay() - f.DeletionAge; {
+	case reason == ReasonCounting:
+		decision.RecheckAfter = GatherPeriod - f.DeletionAge
+	case reason.IsTransient():
+	case untilReport > 0:
+		decision.RecheckAfter = min(decision.RecheckAfter, untilReport)
+	default:
+		decision.IsReported = true
+	}
+	return decision
+}
+
+// Decide returns the decision about the deletion of one Work. If the reason is
+// ReasonTemplateNotRead, the caller reads the template and decides again. If the action is Delete
+// without counts, the caller counts the deletion if Limits.Applicable says so, and decides again.
+func Decide(f Facts, c Counts, l Limits) Decision {
+	action, reason := f.decideAction(c, l)
+	if action == Hold && f.PreservesObjects && reason != ReasonSuspended {
+		// Nothing is deleted, so no explanation is needed.
+		action, reason = Delete, NoReason
+	}
+	switch {
+	case action == Delete && f.AgentLostPermissions:
+		return Decision{Action: Keep}
+	case (action == Delete || reason == ReasonTemplateNotRead) && f.ClusterUnreachable && !f.ClusterUnregistering:
+		return f.hold(ReasonClusterUnreachable)
+	case action == Hold:
+		return f.hold(reason)
+	default:
+		return Decision{Action: action}
+	}
+}
+
+// decideAction returns what happens to the objects if the cluster is reachable and the Work does
+// not preserve them.
+func (f Facts) decideAction(c Counts, l Limits) (Action, Reason) {
 	switch {
 	case f.IsRejected:
-		return HandOver, NoReason
+		return Keep, NoReason
 	case f.RestoreUnconfirmed && (f.ClusterUnregistering || f.Owner != OwnerRequiresWork):
 		return Hold, ReasonRestoreUnconfirmed
 	case f.ClusterUnregistering:
 		return Delete, NoReason
 	case f.Owner == OwnerRequiresWork:
-		return HandOver, NoReason
+		return Keep, NoReason
 	case f.IsSuspended:
 		return Hold, ReasonSuspended
 	case f.IsConfirmed, f.AlreadyAllowed:
 		return Delete, NoReason
 	case f.Owner == OwnerGone && f.Template != TemplateDeleted && f.Template != TemplateUnclaimed:
-		return decideMissingOwner(f.Template)
+		return Hold, f.Template.holdReason()
 	case f.ContainsUndecided:
 		return Hold, ReasonNamespaceInUse
+	case c != Counts{} && f.DeletionAge < GatherPeriod:
+		return Hold, ReasonCounting
 	case f.isUnmatchedOnly() && (f.HeldFor == ReasonClusterChanged || c.ChangedCluster >= l.ChangedCluster):
 		return Hold, ReasonClusterChanged
 	case f.Owner == OwnerDropsWork && !f.isExplained():
@@ -167,7 +279,7 @@ func Decide(f Facts, c Counts, l Limits) (Verdict, Reason) {
 	case !f.losesLastCopy() || f.HeldFor != ReasonBudgetExceeded && !l.isExceeded(c):
 		return Delete, NoReason
 	case f.IsRecreated:
-		return HandOver, NoReason
+		return Keep, NoReason
 	default:
 		return Hold, ReasonBudgetExceeded
 	}
@@ -179,7 +291,7 @@ func (f Facts) isExplained() bool {
 	return f.HasDeparted || f.Excluded || f.IsReplaced || f.Unmatched && f.LacksTargets
 }
 
-// isUnmatchedOnly reports whether a change of the Cluster is the only known reason of the deletion.
+// isUnmatchedOnly reports whether a change of the Cluster is the only observed reason of the deletion.
 // Healthy copies in other clusters are no reason then, because every workload of the cluster may
 // depend on its own copy there. A held deletion stays held after the change is reverted, because the
 // scheduler then returns the cluster to the binding.
@@ -192,18 +304,18 @@ func (f Facts) losesLastCopy() bool {
 	return f.Owner == OwnerGone || f.Owner == OwnerDropsWork && !f.IsReplaced
 }
 
-// decideMissingOwner returns the verdict on a Work whose binding is gone, if the template is not
-// known to be deleted. The verdict does not depend on the number of deleted Works, because a
-// missing binding does not prove that a user wants the deletion.
-func decideMissingOwner(template TemplateState) (Verdict, Reason) {
-	switch template {
+// holdReason returns the reason for which the Work of a missing binding is held, if the template has
+// this state. The reason does not depend on the number of deleted Works, because a missing binding
+// does not prove that a user wants the deletion.
+func (t TemplateState) holdReason() Reason {
+	switch t {
 	case TemplateNotRead:
-		return ReadTemplate, NoReason
+		return ReasonTemplateNotRead
 	case TemplateInUse:
-		return Hold, ReasonTemplateInUse
+		return ReasonTemplateInUse
 	case TemplateNotServed:
-		return Hold, ReasonTemplateNotServed
+		return ReasonTemplateNotServed
 	default:
-		return Hold, ReasonTemplateUnreadable
+		return ReasonTemplateUnreadable
 	}
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -17,7 +18,7 @@ func TestDecide(t *testing.T) {
 	tests := map[string]struct {
 		facts  Facts
 		counts Counts
-		want   Verdict
+		want   Action
 		reason Reason
 	}{
 		"a Work without an owner":                             {Facts{}, few, Delete, NoReason},
@@ -25,18 +26,18 @@ func TestDecide(t *testing.T) {
 		"desired Works of an unregistering cluster":           {Facts{ClusterUnregistering: true, Owner: OwnerRequiresWork}, few, Delete, NoReason},
 		"unconfirmed restore":                                 {Facts{RestoreUnconfirmed: true}, few, Hold, ReasonRestoreUnconfirmed},
 		"unconfirmed restore, unregistering cluster":          {Facts{RestoreUnconfirmed: true, ClusterUnregistering: true}, few, Hold, ReasonRestoreUnconfirmed},
-		"unconfirmed restore, desired Work":                   {Facts{RestoreUnconfirmed: true, Owner: OwnerRequiresWork}, few, HandOver, NoReason},
-		"a desired Work":                                      {Facts{Owner: OwnerRequiresWork}, few, HandOver, NoReason},
-		"a desired Work that was held and confirmed":          {Facts{Owner: OwnerRequiresWork, IsConfirmed: true, HeldFor: ReasonBudgetExceeded}, few, HandOver, NoReason},
-		"allowed before and desired again":                    {Facts{Owner: OwnerRequiresWork, AlreadyAllowed: true}, few, HandOver, NoReason},
+		"unconfirmed restore, desired Work":                   {Facts{RestoreUnconfirmed: true, Owner: OwnerRequiresWork}, few, Keep, NoReason},
+		"a desired Work":                                      {Facts{Owner: OwnerRequiresWork}, few, Keep, NoReason},
+		"a desired Work that was held and confirmed":          {Facts{Owner: OwnerRequiresWork, IsConfirmed: true, HeldFor: ReasonBudgetExceeded}, few, Keep, NoReason},
+		"allowed before and desired again":                    {Facts{Owner: OwnerRequiresWork, AlreadyAllowed: true}, few, Keep, NoReason},
 		"nothing explains the deletion":                       {Facts{Owner: OwnerDropsWork}, few, Hold, ReasonNotReplaced},
 		"nothing explains the deletion, confirmed by a user":  {Facts{Owner: OwnerDropsWork, IsConfirmed: true}, few, Delete, NoReason},
-		"nothing explains the deletion, rejected by a user":   {Facts{Owner: OwnerDropsWork, IsRejected: true}, few, HandOver, NoReason},
+		"nothing explains the deletion, rejected by a user":   {Facts{Owner: OwnerDropsWork, IsRejected: true}, few, Keep, NoReason},
 		"a deletion that was allowed before":                  {Facts{Owner: OwnerDropsWork, AlreadyAllowed: true}, few, Delete, NoReason},
 		"a recorded departure":                                {Facts{Owner: OwnerDropsWork, HasDeparted: true}, few, Delete, NoReason},
 		"a cluster that the placement excludes":               {Facts{Owner: OwnerDropsWork, Excluded: true}, few, Delete, NoReason},
 		"healthy copies in other clusters":                    {Facts{Owner: OwnerDropsWork, IsReplaced: true}, few, Delete, NoReason},
-		"a departure, and the cluster is desired again":       {Facts{Owner: OwnerRequiresWork, HasDeparted: true}, few, HandOver, NoReason},
+		"a departure, and the cluster is desired again":       {Facts{Owner: OwnerRequiresWork, HasDeparted: true}, few, Keep, NoReason},
 		"a departure, and the binding is missing":             {Facts{Owner: OwnerGone, HasDeparted: true, Template: TemplateInUse}, few, Hold, ReasonTemplateInUse},
 		"a few workloads excluded by a label":                 {Facts{Owner: OwnerDropsWork, Unmatched: true, LacksTargets: true}, few, Delete, NoReason},
 		"excluded by a label, and not replaced yet":           {Facts{Owner: OwnerDropsWork, Unmatched: true}, few, Hold, ReasonNotReplaced},
@@ -53,9 +54,9 @@ func TestDecide(t *testing.T) {
 		"a suspended cluster":                                 {Facts{Owner: OwnerDropsWork, HasDeparted: true, IsSuspended: true}, few, Hold, ReasonSuspended},
 		"a suspended cluster, confirmed by a user":            {Facts{Owner: OwnerDropsWork, IsConfirmed: true, IsSuspended: true}, few, Hold, ReasonSuspended},
 		"a suspended cluster of a deleted template":           {Facts{Owner: OwnerGone, IsSuspended: true}, few, Hold, ReasonSuspended},
-		"a suspended cluster that is desired":                 {Facts{Owner: OwnerRequiresWork, IsSuspended: true}, few, HandOver, NoReason},
+		"a suspended cluster that is desired":                 {Facts{Owner: OwnerRequiresWork, IsSuspended: true}, few, Keep, NoReason},
 		"a suspended cluster that unregisters":                {Facts{ClusterUnregistering: true, IsSuspended: true}, few, Delete, NoReason},
-		"a template that was not read":                        {Facts{Owner: OwnerGone}, few, ReadTemplate, NoReason},
+		"a template that was not read":                        {Facts{Owner: OwnerGone}, few, Hold, ReasonTemplateNotRead},
 		"a template that was deleted":                         {Facts{Owner: OwnerGone, Template: TemplateDeleted}, few, Delete, NoReason},
 		"a template that no policy claims":                    {Facts{Owner: OwnerGone, Template: TemplateUnclaimed}, few, Delete, NoReason},
 		"a missing binding with a claimed template":           {Facts{Owner: OwnerGone, Template: TemplateInUse}, few, Hold, ReasonTemplateInUse},
@@ -65,8 +66,8 @@ func TestDecide(t *testing.T) {
 		"deleted templates above the budget of the namespace": {Facts{Owner: OwnerGone, Template: TemplateDeleted}, Counts{Namespace: 51}, Hold, ReasonBudgetExceeded},
 		"deleted templates above the budget of the fleet":     {Facts{Owner: OwnerGone, Template: TemplateDeleted}, Counts{Namespace: 3, Fleet: 101}, Hold, ReasonBudgetExceeded},
 		"above the budget, confirmed by a user":               {Facts{Owner: OwnerGone, Template: TemplateDeleted, IsConfirmed: true}, Counts{Namespace: 51}, Delete, NoReason},
-		"above the budget, rejected by a user":                {Facts{Owner: OwnerGone, Template: TemplateDeleted, IsRejected: true}, Counts{Namespace: 51}, HandOver, NoReason},
-		"above the budget, and the template is created again": {Facts{Owner: OwnerGone, Template: TemplateDeleted, IsRecreated: true}, Counts{Namespace: 51}, HandOver, NoReason},
+		"above the budget, rejected by a user":                {Facts{Owner: OwnerGone, Template: TemplateDeleted, IsRejected: true}, Counts{Namespace: 51}, Keep, NoReason},
+		"above the budget, and the template is created again": {Facts{Owner: OwnerGone, Template: TemplateDeleted, IsRecreated: true}, Counts{Namespace: 51}, Keep, NoReason},
 		"within the budget, and the template is created again": {
 			Facts{Owner: OwnerGone, Template: TemplateDeleted, IsRecreated: true}, few, Delete, NoReason},
 		"held for the budget stays held after the others": {Facts{Owner: OwnerGone, Template: TemplateDeleted, HeldFor: ReasonBudgetExceeded}, few, Hold, ReasonBudgetExceeded},
@@ -75,8 +76,42 @@ func TestDecide(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, reason := Decide(test.facts, test.counts, budgeted); got != test.want || reason != test.reason {
-				t.Errorf("verdict %d, reason %d; want %d, %d", got, reason, test.want, test.reason)
+			test.facts.DeletionAge = max(test.facts.DeletionAge, GatherPeriod)
+			if got := Decide(test.facts, test.counts, budgeted); got.Action != test.want || got.Reason != test.reason {
+				t.Errorf("decision %+v; want action %d, reason %d", got, test.want, test.reason)
+			}
+		})
+	}
+}
+
+// TestHeldDeletionIsDecidedAgain checks when a held deletion is decided again, and from when users are
+// told about it.
+func TestHeldDeletionIsDecidedAgain(t *testing.T) {
+	inUse, notServed := Facts{Owner: OwnerGone, Template: TemplateInUse}, Facts{Owner: OwnerGone, Template: TemplateNotServed}
+	unreachable, counting := Facts{Owner: OwnerGone, ClusterUnreachable: true}, Facts{Owner: OwnerGone, Template: TemplateDeleted}
+	tests := map[string]struct {
+		facts                Facts
+		counts               Counts
+		deletionAge, holdAge time.Duration
+		recheckAfter         time.Duration
+		isReported           bool
+	}{
+		"at first":                             {facts: inUse, recheckAfter: minRecheckDelay},
+		"the delay doubles":                    {facts: inUse, deletionAge: 2 * time.Second, holdAge: 2 * time.Second, recheckAfter: 2 * time.Second},
+		"users are told in time":               {facts: inUse, deletionAge: 4 * time.Second, holdAge: 4 * time.Second, recheckAfter: time.Second},
+		"users are told":                       {facts: inUse, deletionAge: 5 * time.Second, holdAge: 5 * time.Second, recheckAfter: 5 * time.Second, isReported: true},
+		"the delay is limited":                 {facts: inUse, deletionAge: time.Hour, holdAge: time.Hour, recheckAfter: maxRecheckDelay, isReported: true},
+		"after a restart":                      {facts: inUse, deletionAge: time.Hour, recheckAfter: minRecheckDelay, isReported: true},
+		"a kind that is not served any more":   {facts: notServed, recheckAfter: minRecheckDelay, isReported: true},
+		"an unreachable cluster":               {facts: unreachable, deletionAge: time.Hour, holdAge: time.Hour, recheckAfter: maxRecheckDelay},
+		"until all deletions are counted":      {facts: counting, counts: Counts{Namespace: 1, Fleet: 1}, deletionAge: time.Second, recheckAfter: GatherPeriod - time.Second},
+		"a deletion that preserves its object": {facts: Facts{Owner: OwnerGone, Template: TemplateInUse, PreservesObjects: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.facts.DeletionAge, test.facts.HoldAge = test.deletionAge, test.holdAge
+			if got := Decide(test.facts, test.counts, budgeted); got.RecheckAfter != test.recheckAfter || got.IsReported != test.isReported {
+				t.Errorf("decision %+v", got)
 			}
 		})
 	}
@@ -84,8 +119,8 @@ func TestDecide(t *testing.T) {
 
 func TestDefaultLimitsHaveNoBudget(t *testing.T) {
 	facts := Facts{Owner: OwnerGone, Template: TemplateDeleted}
-	if got, _ := Decide(facts, Counts{Namespace: 5000, Fleet: 5000}, noBudget); got != Delete {
-		t.Errorf("verdict %d", got)
+	if got := Decide(facts, Counts{}, noBudget); got.Action != Delete {
+		t.Errorf("decision %+v", got)
 	}
 	if _, budget := noBudget.Applicable(facts); budget {
 		t.Error("deletions are counted")
@@ -110,6 +145,10 @@ func drawFacts(t *rapid.T) Facts {
 		IsRejected:           rapid.Bool().Draw(t, "rejected"),
 		RestoreUnconfirmed:   rapid.Bool().Draw(t, "restored"),
 		AlreadyAllowed:       rapid.Bool().Draw(t, "allowed"),
+		ClusterUnreachable:   rapid.Bool().Draw(t, "unreachable"),
+		AgentLostPermissions: rapid.Bool().Draw(t, "lost permissions"),
+		DeletionAge:          time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "deletion age")),
+		HoldAge:              time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "hold age")),
 	}
 }
 
@@ -131,15 +170,21 @@ func TestDecisionsAreSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := drawFacts(t)
 		counts := drawCounts(t, facts)
-		verdict, reason := Decide(facts, counts, budgeted)
-		if (verdict == Hold) != (reason != NoReason) {
-			t.Errorf("verdict %d with reason %d", verdict, reason)
+		decision := Decide(facts, counts, budgeted)
+		if isHeld := decision.Action == Hold; isHeld != (decision.Reason != NoReason) || isHeld != (decision.RecheckAfter > 0) || decision.IsReported && !isHeld {
+			t.Errorf("decision %+v", decision)
 		}
-		if verdict == ReadTemplate && facts.Template != TemplateNotRead {
+		if decision.RecheckAfter > maxRecheckDelay {
+			t.Errorf("the deletion is decided again after %s", decision.RecheckAfter)
+		}
+		if decision.Reason == ReasonTemplateNotRead && facts.Template != TemplateNotRead {
 			t.Error("a template is read repeatedly")
 		}
-		if verdict != Delete {
+		if decision.Action != Delete {
 			return
+		}
+		if facts.ClusterUnreachable && !facts.ClusterUnregistering || facts.AgentLostPermissions {
+			t.Error("objects are deleted where no request can delete them")
 		}
 		if facts.RestoreUnconfirmed || facts.IsRejected {
 			t.Error("a restored control plane deletes before a confirmation, or a rejected deletion is executed")
@@ -172,7 +217,7 @@ func TestMoreEvidenceNeverHoldsADeletion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := drawFacts(t)
 		counts := drawCounts(t, facts)
-		if verdict, _ := Decide(facts, counts, budgeted); verdict != Delete {
+		if Decide(facts, counts, budgeted).Action != Delete {
 			return
 		}
 		more := facts
@@ -184,8 +229,8 @@ func TestMoreEvidenceNeverHoldsADeletion(t *testing.T) {
 		if facts.HeldFor != NoReason && rapid.Bool().Draw(t, "no longer held") {
 			more.HeldFor = NoReason
 		}
-		if got, _ := Decide(more, counts, budgeted); got != Delete {
-			t.Errorf("%+v is deleted, but %+v gives %d", facts, more, got)
+		if got := Decide(more, counts, budgeted); got.Action != Delete {
+			t.Errorf("%+v is deleted, but %+v gives %+v", facts, more, got)
 		}
 	})
 }
@@ -194,7 +239,7 @@ func TestFewerDeletionsNeverHoldADeletion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := drawFacts(t)
 		counts := drawCounts(t, facts)
-		if verdict, _ := Decide(facts, counts, budgeted); verdict != Delete {
+		if Decide(facts, counts, budgeted).Action != Delete {
 			return
 		}
 		fewer := Counts{
@@ -202,8 +247,8 @@ func TestFewerDeletionsNeverHoldADeletion(t *testing.T) {
 			Namespace:      rapid.IntRange(0, counts.Namespace).Draw(t, "fewer in the namespace"),
 			Fleet:          rapid.IntRange(0, counts.Fleet).Draw(t, "fewer in total"),
 		}
-		if got, _ := Decide(facts, fewer, budgeted); got != Delete {
-			t.Errorf("%+v is deleted at %+v, but %+v gives %d", facts, counts, fewer, got)
+		if got := Decide(facts, fewer, budgeted); got.Action != Delete {
+			t.Errorf("%+v is deleted at %+v, but %+v gives %+v", facts, counts, fewer, got)
 		}
 	})
 }

@@ -30,9 +30,10 @@ func (l Limits) isExceeded(c Counts) bool {
 }
 
 // Applicable reports which limits apply to a deletion: the limit for a changed Cluster, or the
-// deletion budget. No limit applies to a deletion that a user confirmed or that was allowed before.
+// deletion budget. No limit applies to a deletion that a user confirmed, that was allowed before, or
+// that deletes no objects.
 func (l Limits) Applicable(f Facts) (changedCluster, budget bool) {
-	if f.IsConfirmed || f.AlreadyAllowed || f.ClusterUnregistering {
+	if f.IsConfirmed || f.AlreadyAllowed || f.ClusterUnregistering || f.PreservesObjects {
 		return false, false
 	}
 	return f.isUnmatchedOnly(), (l.Namespace > 0 || l.Fleet > 0) && f.losesLastCopy()

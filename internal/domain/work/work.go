@@ -66,3 +66,9 @@ func EncodeManifest(object *unstructured.Unstructured) (workv1alpha1.Manifest, e
 	}
 	return workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}}, nil
 }
+
+// PreservesObjects reports whether the objects of a Work are kept in the member when the Work is
+// deleted.
+func PreservesObjects(work *workv1alpha1.Work) bool {
+	return work.Spec.PreserveResourcesOnDeletion != nil && *work.Spec.PreserveResourcesOnDeletion
+}

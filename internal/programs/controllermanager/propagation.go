@@ -76,7 +76,7 @@ func (o *Options) addExecution(h *programs.Host) error { return o.AddExecution(h
 func (o *Options) addWorkStatus(h *programs.Host) error { return o.AddWorkStatus(h, o.works()) }
 
 func (o *Options) addWorkDeletion(h *programs.Host) error {
-	return workdeletion.Add(h.Manager, workdeletion.Options{Workers: o.Workers.Works, Backoff: o.QueueBackoff(), Judge: h.Judge})
+	return workdeletion.Add(h.Manager, workdeletion.Options{Workers: o.Workers.Works, Backoff: o.QueueBackoff(), Guard: h.Guard})
 }
 
 func (o *Options) addBindingStatus(h *programs.Host) error {

@@ -37,23 +37,23 @@ func TestRestoreHoldsDeletionsUntilConfirmed(t *testing.T) {
 		epoch   EpochReader
 		cluster *clusterv1alpha1.Cluster
 		stored  []client.Object
-		want    guard.Verdict
+		want    guard.Action
 		failure error
 	}{
 		"without epochs nothing is held":                               {nil, readyCluster(), dropped, guard.Delete, nil},
 		"without a restore nothing is held":                            {fixedEpoch(installedEpoch, nil), readyCluster(), dropped, guard.Delete, nil},
 		"after a restore every deletion is held":                       {fixedEpoch(restoredEpoch, nil), readyCluster(), dropped, guard.Hold, nil},
 		"after a restore deletions in a cluster that unjoins are held": {fixedEpoch(restoredEpoch, nil), left, dropped, guard.Hold, nil},
-		"after a restore an object that is wanted is handed over":      {fixedEpoch(restoredEpoch, nil), readyCluster(), wanted, guard.HandOver, nil},
+		"after a restore an object that is wanted is handed over":      {fixedEpoch(restoredEpoch, nil), readyCluster(), wanted, guard.Keep, nil},
 		"an epoch that cannot be read holds every deletion":            {fixedEpoch(epoch.Epoch{}, unread), readyCluster(), dropped, guard.Hold, unread},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newGuardFixture(t, test.stored...)
 			w.readEpoch = test.epoch
-			decision, err := w.Decide(t.Context(), test.cluster, newDeletedWork("web"), true)
-			if decision.Verdict != test.want || !errors.Is(err, test.failure) {
-				t.Errorf("verdict %v, %v; want %v, %v", decision.Verdict, err, test.want, test.failure)
+			decision, err := w.decide(t.Context(), test.cluster, newDeletedWork("web"), true)
+			if decision.Action != test.want || !errors.Is(err, test.failure) {
+				t.Errorf("action %v, %v; want %v, %v", decision.Action, err, test.want, test.failure)
 			}
 		})
 	}
@@ -63,13 +63,11 @@ func TestRestoreWritesOneEventPerCluster(t *testing.T) {
 	w, recorder := newGuardFixture(t, newBinding("a"), newBinding("b")), record.NewFakeRecorder(10)
 	w.readEpoch, w.events = fixedEpoch(restoredEpoch, nil), loop.NewEvents(recorder)
 	for _, name := range []string{"a", "b", "a"} {
-		decision, err := w.Decide(t.Context(), readyCluster(), newDeletedWork(name), true)
+		decision, err := w.decide(t.Context(), readyCluster(), newDeletedWork(name), true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.ReportHeld(readyCluster(), newDeletedWork(name), decision); !errors.Is(err, ErrDeletionHeld) {
-			t.Errorf("holding %s: %v", name, err)
-		}
+		w.hold(readyCluster(), newDeletedWork(name), decision)
 	}
 	if got, want := <-recorder.Events, "Warning "+clusterv1alpha1.EventReasonRestoreNotConfirmed+" "+restoredEpoch.HoldMessage(); got != want {
 		t.Errorf("event %q, want %q", got, want)
@@ -88,9 +86,9 @@ func TestRestoreHoldIsNotMassDeletion(t *testing.T) {
 	} {
 		karmadaWork := newDeletedWork("web")
 		karmadaWork.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, Reason: reason}}
-		decision, err := newGuardFixture(t, newBinding("web")).Decide(t.Context(), readyCluster(), karmadaWork, true)
-		if err != nil || decision.Evidence.HeldFor != want || decision.Evidence.Owner != guard.OwnerDropsWork {
-			t.Errorf("%s: facts %+v, %v", reason, decision.Evidence, err)
+		decision, err := newGuardFixture(t, newBinding("web")).decide(t.Context(), readyCluster(), karmadaWork, true)
+		if err != nil || decision.Facts.HeldFor != want || decision.Facts.Owner != guard.OwnerDropsWork {
+			t.Errorf("%s: facts %+v, %v", reason, decision.Facts, err)
 		}
 	}
 }
@@ -101,16 +99,16 @@ func TestHeldConditionOfEarlierProcessWritesNoEvent(t *testing.T) {
 	w.events, w.isKindUnserved = loop.NewEvents(recorder), true
 	w.now = func() time.Time { return noon.Add(time.Hour) }
 	karmadaWork := newDeletedWork("web")
-	decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
-	if err != nil || decision.Verdict != guard.Hold {
-		t.Fatalf("verdict %v, %v", decision.Verdict, err)
+	decision, err := w.decide(t.Context(), readyCluster(), karmadaWork, true)
+	if err != nil || decision.Action != guard.Hold {
+		t.Fatalf("action %v, %v", decision.Action, err)
 	}
 	karmadaWork.Status.Conditions = []metav1.Condition{work.DeletionHeldCondition(karmadaWork, "m1", decision.Reason)}
-	if err := w.ReportHeld(readyCluster(), karmadaWork, decision); !errors.Is(err, ErrDeletionHeld) || len(recorder.Events) != 0 {
-		t.Errorf("holding: %v, %d events", err, len(recorder.Events))
+	if w.hold(readyCluster(), karmadaWork, decision); len(recorder.Events) != 0 {
+		t.Errorf("holding: %d events", len(recorder.Events))
 	}
 	karmadaWork.Status.Conditions = nil
-	if err := w.ReportHeld(readyCluster(), karmadaWork, decision); !errors.Is(err, ErrDeletionHeld) || len(recorder.Events) != 1 {
-		t.Errorf("holding for the first time: %v, %d events", err, len(recorder.Events))
+	if w.hold(readyCluster(), karmadaWork, decision); len(recorder.Events) != 1 {
+		t.Errorf("holding for the first time: %d events", len(recorder.Events))
 	}
 }

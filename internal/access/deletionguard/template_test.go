@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +20,7 @@ func TestDeletionWithoutBindingNeedsProofOfTemplate(t *testing.T) {
 	tests := map[string]struct {
 		stored []client.Object
 		change func(*guardFixture)
-		want   guard.Verdict
+		want   guard.Action
 		reason guard.Reason
 	}{
 		"the template was deleted": {want: guard.Delete},
@@ -53,12 +54,12 @@ func TestDeletionWithoutBindingNeedsProofOfTemplate(t *testing.T) {
 			if test.change != nil {
 				test.change(w)
 			}
-			decision, err := w.Decide(t.Context(), readyCluster(), newDeletedWork("a"), true)
-			if err != nil || decision.Verdict != test.want || decision.Reason != test.reason {
-				t.Errorf("verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+			decision, err := w.decide(t.Context(), readyCluster(), newDeletedWork("a"), true)
+			if err != nil || decision.Action != test.want || decision.Reason != test.reason {
+				t.Errorf("action %d, reason %d, error %v", decision.Action, decision.Reason, err)
 			}
-			if _, err := w.Decide(t.Context(), readyCluster(), newDeletedWork("a"), true); err != nil || w.templateReads > 1 {
-				t.Errorf("%d reads of the template for two verdicts, error %v", w.templateReads, err)
+			if _, err := w.decide(t.Context(), readyCluster(), newDeletedWork("a"), true); err != nil || w.templateReads > 1 {
+				t.Errorf("%d reads of the template for two decisions, error %v", w.templateReads, err)
 			}
 		})
 	}
@@ -77,31 +78,31 @@ func TestTemplateOfRenamedObjectIsFoundByBindingName(t *testing.T) {
 	renamed.Annotations[workv1alpha2.ResourceBindingNameAnnotation] = "b-configmap"
 	template := templateObject("b")
 	template.UID = "uid-a"
-	if decision, err := newGuardFixture(t, template).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateInUse {
-		t.Errorf("with the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+	if decision, err := newGuardFixture(t, template).decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateInUse {
+		t.Errorf("with the template: action %d, reason %d, error %v", decision.Action, decision.Reason, err)
 	}
-	if decision, err := newGuardFixture(t).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateUnreadable {
-		t.Errorf("without the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+	if decision, err := newGuardFixture(t).decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateUnreadable {
+		t.Errorf("without the template: action %d, reason %d, error %v", decision.Action, decision.Reason, err)
 	}
 }
 
 func TestTemplateOfBindingWithSecondName(t *testing.T) {
 	karmadaWork := newDeletedWork("a")
 	karmadaWork.Annotations[workv1alpha2.ResourceBindingNameAnnotation] = binding.Names(schema.GroupKind{Kind: "ConfigMap"}, "a")[1]
-	if decision, err := newGuardFixture(t).Decide(t.Context(), readyCluster(), karmadaWork, true); err != nil || decision.Verdict != guard.Delete {
-		t.Errorf("without the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+	if decision, err := newGuardFixture(t).decide(t.Context(), readyCluster(), karmadaWork, true); err != nil || decision.Action != guard.Delete {
+		t.Errorf("without the template: action %d, reason %d, error %v", decision.Action, decision.Reason, err)
 	}
-	if decision, err := newGuardFixture(t, templateObject("a")).Decide(t.Context(), readyCluster(), karmadaWork, true); err != nil || decision.Reason != guard.ReasonTemplateInUse {
-		t.Errorf("with the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+	if decision, err := newGuardFixture(t, templateObject("a")).decide(t.Context(), readyCluster(), karmadaWork, true); err != nil || decision.Reason != guard.ReasonTemplateInUse {
+		t.Errorf("with the template: action %d, reason %d, error %v", decision.Action, decision.Reason, err)
 	}
 }
 
 func TestUnreachableClusterCausesNoReads(t *testing.T) {
 	w, lost := newGuardFixture(t), readyCluster()
 	lost.Status = clusterv1alpha1.ClusterStatus{}
-	decision, err := w.Decide(t.Context(), lost, newDeletedWork("a"), false)
-	if err != nil || decision.Verdict != guard.ReadTemplate || w.templateReads != 0 {
-		t.Errorf("verdict %d after %d reads, error %v", decision.Verdict, w.templateReads, err)
+	decision, err := w.decide(t.Context(), lost, newDeletedWork("a"), false)
+	if err != nil || decision.Reason != guard.ReasonClusterUnreachable || w.templateReads != 0 {
+		t.Errorf("action %d after %d reads, error %v", decision.Action, w.templateReads, err)
 	}
 }
 
@@ -111,22 +112,22 @@ func TestDeletionPermissionOfAgent(t *testing.T) {
 	w.readEpoch = fixedEpoch(installedEpoch, nil)
 	allowed := works[0]
 	allowed.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installedEpoch.PermissionValue(allowed)
-	if decision, err := w.Decide(t.Context(), readyCluster(), allowed, true); err != nil || decision.Verdict != guard.Delete {
-		t.Errorf("verdict %d, error %v", decision.Verdict, err)
+	if decision, err := w.decide(t.Context(), readyCluster(), allowed, true); err != nil || decision.Action != guard.Delete {
+		t.Errorf("action %d, error %v", decision.Action, err)
 	}
 	other := works[1]
 	other.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installedEpoch.PermissionValue(allowed)
-	if decision, err := w.Decide(t.Context(), readyCluster(), other, true); err != nil || decision.Verdict != guard.Hold {
-		t.Errorf("the permission for another Work is accepted: verdict %d, error %v", decision.Verdict, err)
+	if decision, err := w.decide(t.Context(), readyCluster(), other, true); err != nil || decision.Action != guard.Hold {
+		t.Errorf("the permission for another Work is accepted: action %d, error %v", decision.Action, err)
 	}
 	backedUp := works[2]
 	backedUp.Annotations[workv1alpha1.DeletionAllowedAnnotation] = restoredEpoch.PermissionValue(backedUp)
-	if decision, err := w.Decide(t.Context(), readyCluster(), backedUp, true); err != nil || decision.Verdict != guard.Hold {
-		t.Errorf("the permission of another epoch is accepted: verdict %d, error %v", decision.Verdict, err)
+	if decision, err := w.decide(t.Context(), readyCluster(), backedUp, true); err != nil || decision.Action != guard.Hold {
+		t.Errorf("the permission of another epoch is accepted: action %d, error %v", decision.Action, err)
 	}
 	wanted := newGuardFixture(t, newBinding("c00", "m1"))
-	if decision, err := wanted.Decide(t.Context(), readyCluster(), allowed, true); err != nil || decision.Verdict != guard.HandOver {
-		t.Errorf("the binding wants the cluster again: verdict %d, error %v", decision.Verdict, err)
+	if decision, err := wanted.decide(t.Context(), readyCluster(), allowed, true); err != nil || decision.Action != guard.Keep {
+		t.Errorf("the binding wants the cluster again: action %d, error %v", decision.Action, err)
 	}
 }
 
@@ -135,21 +136,21 @@ func TestHeldDeletionIsReportedOnce(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration
 		held  int
-	}{{0, 0}, {heldConditionDelay, 1}, {time.Minute, 1}} {
+	}{{0, 0}, {5 * time.Second, 1}, {time.Minute, 1}} {
 		w.now = func() time.Time { return noon.Add(test.after) }
-		decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
+		decision, err := w.decide(t.Context(), readyCluster(), karmadaWork, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.ReportHeld(readyCluster(), karmadaWork, decision); err == nil {
-			t.Error("no error, so the deletion is not tried again")
+		if w.hold(readyCluster(), karmadaWork, decision); decision.RecheckAfter <= 0 {
+			t.Error("the deletion is not decided again")
 		}
-		if got := len(w.held.works); got != test.held {
-			t.Errorf("after %s %d deletions are held, want %d", test.after, got, test.held)
+		if got := int(testutil.ToFloat64(w.works.heldGauge.WithLabelValues("m1", workv1alpha1.WorkBindingMissingReason))); got != test.held {
+			t.Errorf("after %s %d deletions are counted as held, want %d", test.after, got, test.held)
 		}
 	}
 	w.StopTrackingWork(client.ObjectKeyFromObject(karmadaWork))
-	if len(w.held.works) != 0 {
+	if len(w.works.works) != 0 {
 		t.Error("a Work that no longer exists is held")
 	}
 }

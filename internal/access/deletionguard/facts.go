@@ -23,43 +23,43 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// evidenceCollector collects the evidence for deletions of Works.
-type evidenceCollector struct {
+// factCollector collects the facts that explain the deletion of a Work.
+type factCollector struct {
 	// karmadaCache reads from caches. apiReader reads from the API server.
 	karmadaCache, apiReader client.Reader
 	discovery               servedkinds.DiscoveryClient
-	proofs                  *proofCache
+	templates               *templateStateCache
 	now                     func() time.Time
 }
 
-// collectEvidence reads the evidence for the deletion of a Work from caches.
-func (e *evidenceCollector) collectEvidence(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Facts, error) {
+// collectFacts reads the facts about the deletion of a Work from caches.
+func (f *factCollector) collectFacts(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Facts, error) {
 	facts := guard.Facts{ClusterUnregistering: cluster.DeletionTimestamp != nil, HeldFor: work.HeldFor(karmadaWork)}
-	facts.IsConfirmed, facts.IsRejected = guard.ReadUserDecision(karmadaWork)
-	facts.IsConfirmed = facts.IsConfirmed || guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], karmadaWork.DeletionTimestamp.Time)
+	facts.IsConfirmed = guard.IsDeletionConfirmed(cluster, karmadaWork)
+	_, facts.IsRejected = guard.ReadUserDecision(karmadaWork)
 	if facts.ClusterUnregistering {
 		return facts, nil
 	}
-	return facts, e.findOwner(ctx, e.karmadaCache, cluster, karmadaWork, &facts)
+	return facts, f.recordOwner(ctx, f.karmadaCache, cluster, karmadaWork, &facts)
 }
 
-// confirmWanted reads from the API server whether the binding still requires the Work in the
+// verifyRequired reads from the API server whether the binding still requires the Work in the
 // cluster. A cache is not enough here: with a stale cache the object would be kept in the member
 // forever.
-func (e *evidenceCollector) confirmWanted(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts guard.Facts) (guard.Facts, error) {
+func (f *factCollector) verifyRequired(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts guard.Facts) (guard.Facts, error) {
 	facts.Owner = guard.OwnerNone
-	if superseded, err := e.isSuperseded(ctx, karmadaWork); err != nil || superseded {
+	if superseded, err := f.isSuperseded(ctx, karmadaWork); err != nil || superseded {
 		return facts, err
 	}
-	err := e.findOwner(ctx, e.apiReader, cluster, karmadaWork, &facts)
+	err := f.recordOwner(ctx, f.apiReader, cluster, karmadaWork, &facts)
 	return facts, err
 }
 
-// findOwner records the state of the owner of a Work. The owner is a binding of the Work, or the
+// recordOwner records the state of the owner of a Work. The owner is a binding of the Work, or the
 // Namespace that the Work delivers.
-func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if !work.HasBinding(karmadaWork) {
-		return e.findNamespaceOwner(ctx, reader, karmadaWork, facts)
+		return f.recordNamespaceOwner(ctx, reader, karmadaWork, facts)
 	}
 	facts.Owner = guard.OwnerGone
 	for _, namespaced := range []bool{true, false} {
@@ -79,10 +79,10 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 		if bound.GetDeletionTimestamp() != nil {
 			continue
 		}
-		if err := e.recordBinding(ctx, bound, cluster, karmadaWork, facts); err != nil || facts.Owner == guard.OwnerRequiresWork {
+		if err := f.recordBinding(ctx, bound, cluster, karmadaWork, facts); err != nil || facts.Owner == guard.OwnerRequiresWork {
 			return err
 		}
-		if err := e.recordDependents(ctx, reader, bound, cluster, karmadaWork, facts); err != nil {
+		if err := f.recordDependents(ctx, reader, bound, cluster, karmadaWork, facts); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 }
 
 // recordBinding records what a binding shows about the deletion of one of its Works.
-func (e *evidenceCollector) recordBinding(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordBinding(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	spec := bound.BindingSpec()
 	if binding.ExpectedClusters(spec).Has(cluster.Name) {
 		// A new Work takes over the objects of this Work only if both Works were made from the same
@@ -103,44 +103,44 @@ func (e *evidenceCollector) recordBinding(ctx context.Context, bound binding.Obj
 		return nil
 	}
 	facts.Owner = guard.OwnerDropsWork
-	return e.recordExplanations(ctx, bound, cluster, karmadaWork, facts)
+	return f.recordExplanations(ctx, bound, cluster, karmadaWork, facts)
 }
 
 // recordExplanations records the explanations of a binding for its removal from a cluster.
-func (e *evidenceCollector) recordExplanations(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordExplanations(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	facts.HasDeparted = facts.HasDeparted || binding.HasDeparted(bound, cluster.Name, karmadaWork.CreationTimestamp.Time)
-	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, bound.BindingSpec(), e.now())
+	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, bound.BindingSpec(), f.now())
 	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, bound.BindingSpec(), bound.BindingStatus())
 	facts.LacksTargets = facts.LacksTargets || len(binding.TargetClusters(bound.BindingSpec())) == 0
 	var err error
 	if !facts.IsReplaced && failover.HasHealthyCopies(bound) {
-		facts.IsReplaced, err = e.areCopiesCurrent(ctx, bound)
+		facts.IsReplaced, err = f.areCopiesCurrent(ctx, bound)
 	}
 	return err
 }
 
 // areCopiesCurrent reports whether the Works in all clusters of a binding are rendered from its
 // current spec and applied, so that the reported health is that of the required copies.
-func (e *evidenceCollector) areCopiesCurrent(ctx context.Context, bound binding.Object) (bool, error) {
+func (f *factCollector) areCopiesCurrent(ctx context.Context, bound binding.Object) (bool, error) {
 	rendering, id := work.RenderingOf(bound), binding.PermanentID(bound)
 	for _, target := range binding.TargetClusters(bound.BindingSpec()) {
 		works := &workv1alpha1.WorkList{}
-		if err := e.karmadaCache.List(ctx, works, client.InNamespace(work.ExecutionNamespace(target.Name)),
+		if err := f.karmadaCache.List(ctx, works, client.InNamespace(work.ExecutionNamespace(target.Name)),
 			client.MatchingLabels{binding.PermanentIDLabel(bound): id}, client.UnsafeDisableDeepCopy); err != nil {
 			return false, fmt.Errorf("listing the Works of %s in cluster %s: %w", bound.GetName(), target.Name, err)
 		}
-		own := slices.DeleteFunc(works.Items, func(each workv1alpha1.Work) bool { return !binding.BelongsTo(&each, bound) })
-		if !rendering.AreApplied(own) {
+		ownWorks := slices.DeleteFunc(works.Items, func(other workv1alpha1.Work) bool { return !binding.BelongsTo(&other, bound) })
+		if !rendering.AreApplied(ownWorks) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// recordDependents adds the evidence of the dependents of an attached binding, which are the
+// recordDependents records the explanations of the dependents of an attached binding, which are the
 // bindings that require it. A dependent that is still assigned to the cluster, or that does not
-// exist, is no evidence.
-func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+// exist, explains nothing.
+func (f *factCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if bound.BindingSpec().Placement != nil {
 		return nil
 	}
@@ -153,28 +153,26 @@ func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.
 		if err != nil {
 			return fmt.Errorf("reading binding %s, which depends on %s: %w", key, bound.GetName(), err)
 		}
-		if err := e.recordExplanations(ctx, dependent, cluster, karmadaWork, facts); err != nil {
+		if err := f.recordExplanations(ctx, dependent, cluster, karmadaWork, facts); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// findNamespaceOwner records the state of the Namespace that a Work delivers. If a Namespace is
+// recordNamespaceOwner records the state of the Namespace that a Work delivers. If a Namespace is
 // deleted in a member, all objects in the Namespace are deleted too. A Namespace that is missing in
 // the cache is read from the API server.
-func (e *evidenceCollector) findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	owner := metav1.GetControllerOf(karmadaWork)
 	if owner == nil || owner.Kind != "Namespace" || owner.APIVersion != "v1" {
 		return nil
 	}
-	namespace := &unstructured.Unstructured{}
-	namespace.SetAPIVersion(owner.APIVersion)
-	namespace.SetKind(owner.Kind)
-	key := types.NamespacedName{Name: owner.Name}
+	namespace := newNamespace(owner.Name)
+	key := client.ObjectKeyFromObject(namespace)
 	err := reader.Get(ctx, key, namespace)
 	if apierrors.IsNotFound(err) {
-		err = e.apiReader.Get(ctx, key, namespace)
+		err = f.apiReader.Get(ctx, key, namespace)
 	}
 	switch {
 	case apierrors.IsNotFound(err), err == nil && (namespace.GetUID() != owner.UID || namespace.GetDeletionTimestamp() != nil):
@@ -192,7 +190,7 @@ func (e *evidenceCollector) findNamespaceOwner(ctx context.Context, reader clien
 // isSuperseded reports whether another Work of the same binding replaces this Work, because an
 // override gave the object another name. A Work of another binding with the same permanent ID does
 // not replace this Work.
-func (e *evidenceCollector) isSuperseded(ctx context.Context, karmadaWork *workv1alpha1.Work) (bool, error) {
+func (f *factCollector) isSuperseded(ctx context.Context, karmadaWork *workv1alpha1.Work) (bool, error) {
 	for _, namespaced := range []bool{true, false} {
 		label := binding.PermanentIDLabel(binding.New(namespaced))
 		id := karmadaWork.Labels[label]
@@ -201,7 +199,7 @@ func (e *evidenceCollector) isSuperseded(ctx context.Context, karmadaWork *workv
 			continue
 		}
 		works := &workv1alpha1.WorkList{}
-		if err := e.karmadaCache.List(ctx, works, client.InNamespace(karmadaWork.Namespace), client.MatchingLabels{label: id}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := f.karmadaCache.List(ctx, works, client.InNamespace(karmadaWork.Namespace), client.MatchingLabels{label: id}, client.UnsafeDisableDeepCopy); err != nil {
 			return false, fmt.Errorf("listing Works beside %s/%s: %w", karmadaWork.Namespace, karmadaWork.Name, err)
 		}
 		for i := range works.Items {
@@ -224,10 +222,10 @@ func templateUID(karmadaWork *workv1alpha1.Work) types.UID {
 	if err != nil {
 		return ""
 	}
-	return templateUIDAnnotationOf(manifest)
+	return annotatedTemplateUID(manifest)
 }
 
-func templateUIDAnnotationOf(manifest *unstructured.Unstructured) types.UID {
+func annotatedTemplateUID(manifest *unstructured.Unstructured) types.UID {
 	return types.UID(manifest.GetAnnotations()[workv1alpha2.ResourceTemplateUIDAnnotation])
 }
 
@@ -242,4 +240,14 @@ func bindingID(karmadaWork *workv1alpha1.Work) string {
 		}
 	}
 	return id
+}
+
+// newNamespace returns a Namespace to read. It is an unstructured object, because the cache already
+// contains Namespaces in this form for other controllers.
+func newNamespace(name string) *unstructured.Unstructured {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(name)
+	return namespace
 }

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
@@ -26,50 +25,48 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// proofCache stores the states of the templates of bindings for a short time, because the Works of
-// one binding in many clusters need the same state.
-type proofCache struct{ entries *lru.Cache }
+// templateStateCache stores the states of templates for a short time, because the Works of one
+// binding in many clusters need the same state.
+type templateStateCache struct{ entries *lru.Cache }
 
-type templateProof struct {
-	state    guard.TemplateState
-	provenAt time.Time
+type cachedTemplateState struct {
+	state  guard.TemplateState
+	readAt time.Time
 }
 
 const (
-	maxProofs = 8192
-	// proofTTL is how long a stored state is valid if it justifies the deletion. doubtTTL applies
-	// to all other stored states.
-	proofTTL = 10 * time.Second
-	doubtTTL = 500 * time.Millisecond
+	maxTemplateStates = 8192
+	// explainingStateTTL is how long a stored state is valid if it explains a deletion.
+	// unexplainingStateTTL applies to all other states.
+	explainingStateTTL   = 10 * time.Second
+	unexplainingStateTTL = 500 * time.Millisecond
 )
 
-func newProofCache() *proofCache { return &proofCache{entries: lru.New(maxProofs)} }
+func newTemplateStateCache() *templateStateCache {
+	return &templateStateCache{entries: lru.New(maxTemplateStates)}
+}
 
-func (p *proofCache) get(binding string, now time.Time) (guard.TemplateState, bool) {
-	value, ok := p.entries.Get(binding)
+func (c *templateStateCache) get(binding string, now time.Time) (guard.TemplateState, bool) {
+	value, ok := c.entries.Get(binding)
 	if !ok || binding == "" {
 		return guard.TemplateNotRead, false
 	}
-	cached, ok := value.(templateProof)
-	memory := doubtTTL
+	cached, ok := value.(cachedTemplateState)
+	ttl := unexplainingStateTTL
 	if cached.state == guard.TemplateDeleted || cached.state == guard.TemplateUnclaimed {
-		memory = proofTTL
+		ttl = explainingStateTTL
 	}
-	return cached.state, ok && now.Sub(cached.provenAt) <= memory
+	return cached.state, ok && now.Sub(cached.readAt) <= ttl
 }
 
-func (p *proofCache) put(binding string, state guard.TemplateState, now time.Time) {
-	p.entries.Add(binding, templateProof{state: state, provenAt: now})
-}
-
-// proveTemplate returns the state of the template of a Work whose owner does not exist.
-func (e *evidenceCollector) proveTemplate(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
-	id, now := bindingID(karmadaWork), e.now()
-	if state, ok := e.proofs.get(id, now); ok {
+// readTemplateState returns the state of the template of a Work whose owner does not exist.
+func (f *factCollector) readTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
+	id, now := bindingID(karmadaWork), f.now()
+	if state, ok := f.templates.get(id, now); ok {
 		return state
 	}
-	state := e.readTemplateState(ctx, karmadaWork)
-	e.proofs.put(id, state, now)
+	state := f.readUncachedTemplateState(ctx, karmadaWork)
+	f.templates.entries.Add(id, cachedTemplateState{state: state, readAt: now})
 	return state
 }
 
@@ -80,7 +77,7 @@ type templateOrigin struct {
 	uid  types.UID
 	// isNameGuessed is true if an override renamed the object, so that the name of the template is
 	// derived from the name of the binding. With a guessed name, the Guard can prove that a
-	// template exists, but not that a template is absent.
+	// template exists, but not that it does not exist.
 	isNameGuessed bool
 }
 
@@ -89,7 +86,7 @@ func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
 	if err != nil {
 		return templateOrigin{}, false
 	}
-	o := templateOrigin{kind: manifest.GroupVersionKind(), key: client.ObjectKeyFromObject(manifest), uid: templateUIDAnnotationOf(manifest)}
+	o := templateOrigin{kind: manifest.GroupVersionKind(), key: client.ObjectKeyFromObject(manifest), uid: annotatedTemplateUID(manifest)}
 	for _, namespaced := range []bool{true, false} {
 		bound, ok := binding.ReferencedBinding(karmadaWork, namespaced)
 		if !ok {
@@ -104,8 +101,8 @@ func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
 	return o, true
 }
 
-// readTemplateState returns the state of the template of a Work.
-func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
+// readUncachedTemplateState reads the state of the template of a Work from the API server.
+func (f *factCollector) readUncachedTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
 	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
 		// A Work without a manifest has no objects in the member.
 		return guard.TemplateDeleted
@@ -114,7 +111,7 @@ func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *
 	if !ok {
 		return guard.TemplateUnreadable
 	}
-	template, state := e.readTemplateObject(ctx, origin)
+	template, state := f.readTemplateObject(ctx, origin)
 	switch {
 	case state == guard.TemplateDeleted && origin.isNameGuessed:
 		return guard.TemplateUnreadable
@@ -126,9 +123,9 @@ func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *
 		return guard.TemplateDeleted
 	case template.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] == "" &&
 		template.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] == "":
-		state = e.unclaimedState(ctx, origin, template)
+		state = f.unclaimedState(ctx, origin, template)
 	}
-	if state == guard.TemplateInUse && e.isNamespaceTerminating(ctx, template.Namespace) {
+	if state == guard.TemplateInUse && f.isNamespaceTerminating(ctx, template.Namespace) {
 		return guard.TemplateDeleted
 	}
 	return state
@@ -137,12 +134,12 @@ func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *
 // unclaimedState returns the state of a template that no policy claims. The state is TemplateInUse
 // if a workload depends on the template, because the dependencies controller then creates the
 // binding of the template again.
-func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.TemplateState {
-	bound, err := loop.ListBindings(ctx, e.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
+func (f *factCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.TemplateState {
+	bound, err := loop.ListBindings(ctx, f.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return guard.TemplateUnreadable
 	}
-	thing := dependency.ObjectID{Kind: origin.kind.GroupKind(), Key: client.ObjectKeyFromObject(template)}
+	id := dependency.ObjectID{Kind: origin.kind.GroupKind(), Key: client.ObjectKeyFromObject(template)}
 	for _, dependent := range bound {
 		annotation := dependent.GetAnnotations()[workv1alpha2.DependenciesAnnotation]
 		if annotation == "" || !dependent.BindingSpec().PropagateDeps || dependent.GetDeletionTimestamp() != nil {
@@ -150,7 +147,7 @@ func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateO
 		}
 		references, err := dependency.Decode(annotation)
 		if err != nil || slices.ContainsFunc(references, func(reference dependency.Reference) bool {
-			return dependency.Matches(reference, thing, template.Labels)
+			return dependency.Matches(reference, id, template.Labels)
 		}) {
 			return guard.TemplateInUse
 		}
@@ -160,30 +157,30 @@ func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateO
 
 // readTemplateObject reads a template from the API server, in any served version of its kind. If
 // the returned state is TemplateInUse, the returned template is not nil.
-func (e *evidenceCollector) readTemplateObject(ctx context.Context, origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
-	template, err := e.readTemplateVersion(ctx, origin, origin.kind.Version)
+func (f *factCollector) readTemplateObject(ctx context.Context, origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
+	template, err := f.readTemplateVersion(ctx, origin, origin.kind.Version)
 	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || servedkinds.IsObjectAbsent(err, origin.key.Name) {
 		return template, templateStateFrom(err, origin.key.Name)
 	}
-	versions, answer, failure := servedkinds.LookupGroup(e.discovery, origin.kind.GroupKind())
-	if failure != nil {
+	versions, availability, discoveryErr := servedkinds.LookupGroup(f.discovery, origin.kind.GroupKind())
+	if discoveryErr != nil {
 		return nil, guard.TemplateUnreadable
 	}
-	if answer == servedkinds.Absent {
+	if availability == servedkinds.Absent {
 		return nil, guard.TemplateNotServed
 	}
 	for _, version := range versions {
-		if template, err = e.readTemplateVersion(ctx, origin, version); err == nil || servedkinds.IsObjectAbsent(err, origin.key.Name) {
+		if template, err = f.readTemplateVersion(ctx, origin, version); err == nil || servedkinds.IsObjectAbsent(err, origin.key.Name) {
 			return template, templateStateFrom(err, origin.key.Name)
 		}
 	}
 	return nil, guard.TemplateUnreadable
 }
 
-func (e *evidenceCollector) readTemplateVersion(ctx context.Context, origin templateOrigin, version string) (*metav1.PartialObjectMetadata, error) {
+func (f *factCollector) readTemplateVersion(ctx context.Context, origin templateOrigin, version string) (*metav1.PartialObjectMetadata, error) {
 	template := &metav1.PartialObjectMetadata{}
 	template.SetGroupVersionKind(origin.kind.GroupKind().WithVersion(version))
-	return template, e.apiReader.Get(ctx, origin.key, template)
+	return template, f.apiReader.Get(ctx, origin.key, template)
 }
 
 func templateStateFrom(err error, name string) guard.TemplateState {
@@ -200,13 +197,11 @@ func templateStateFrom(err error, name string) guard.TemplateState {
 // isNamespaceTerminating reports whether the namespace is being deleted. A template in such a
 // namespace may exist for a short time after its binding, because the objects in the namespace are
 // deleted in any order.
-func (e *evidenceCollector) isNamespaceTerminating(ctx context.Context, name string) bool {
+func (f *factCollector) isNamespaceTerminating(ctx context.Context, name string) bool {
 	if name == "" {
 		return false
 	}
-	namespace := &unstructured.Unstructured{}
-	namespace.SetAPIVersion("v1")
-	namespace.SetKind("Namespace")
-	err := e.apiReader.Get(ctx, types.NamespacedName{Name: name}, namespace)
+	namespace := newNamespace(name)
+	err := f.apiReader.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 	return err == nil && namespace.GetDeletionTimestamp() != nil
 }
