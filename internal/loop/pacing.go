@@ -1,9 +1,6 @@
 package loop
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // StatusState is the state that a changed status shows.
 type StatusState int
@@ -25,7 +22,19 @@ type PacingWindow struct {
 	Idle, Busy time.Duration
 }
 
-// PacingPolicy holds the delays and limits of all stages.
+// PacingPolicy holds the delays and limits with which changed statuses are written.
+//
+// A status passes three stages on its way from a member to the template: changes in the member are
+// collected, the status of the Work is written, and the statuses of the binding and of the template
+// are written. All stages use one policy. Its aims, in order of importance:
+//
+//   - a failure is written at once;
+//   - the result of a single rollout is written within milliseconds;
+//   - of thousands of rollouts at once, only the result of each rollout is written, and only once;
+//   - deliveries that users requested have precedence over statuses, because statuses change again
+//     during the deliveries anyway.
+//
+// An intermediate state of a rollout is written only if it lasts, and only while few rollouts run.
 type PacingPolicy struct {
 	// Collect is the window in which changes of the objects of one Work are collected in a member.
 	Collect PacingWindow
@@ -51,9 +60,12 @@ type PacingPolicy struct {
 	MaxProgressDelay                                time.Duration
 
 	// Settle is how long a changed binding waits for the first reports of its Works. Lag is how
-	// long the status for an earlier generation of the binding stays while the present generation
+	// long the status for an earlier generation of the binding stays while the current generation
 	// is delivered to members.
 	Settle, Lag time.Duration
+
+	// BackgroundPerSecond limits the updates of binding statuses that are not urgent.
+	BackgroundPerSecond int
 }
 
 // DefaultPacingPolicy returns the policy that all programs use.
@@ -66,12 +78,12 @@ func DefaultPacingPolicy() PacingPolicy {
 		Progress:  250 * time.Millisecond, MaxDelay: 2 * time.Second,
 		MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second,
 		WorkProgressPerSecond: 5, BindingProgressPerSecond: 3, MaxProgressDelay: 30 * time.Second,
-		Settle: time.Second, Lag: 3 * time.Second,
+		Settle: time.Second, Lag: 3 * time.Second, BackgroundPerSecond: 25,
 	}
 }
 
-// At returns the length of a window at the given number of changes per second.
-func (p PacingPolicy) At(window PacingWindow, perSecond int) time.Duration {
+// WindowLength returns the length of a window at the given number of changes per second.
+func (p PacingPolicy) WindowLength(window PacingWindow, perSecond int) time.Duration {
 	if p.BusyRate <= 0 || perSecond >= p.BusyRate {
 		return window.Busy
 	}
@@ -85,77 +97,22 @@ type PendingStatus struct {
 	FirstAt, LastAt time.Time
 }
 
-// WorkDelay returns how long the status of a Work must still wait. A result that is not positive
-// means that the status is due.
-func (p PacingPolicy) WorkDelay(of PendingStatus, deliveriesPerSecond int, now time.Time) time.Duration {
-	if of.State == StatusFailed {
+// WorkDelay returns how long the pending status of a Work must still wait. A result that is not
+// positive means that the status is due.
+func (p PacingPolicy) WorkDelay(pending PendingStatus, deliveriesPerSecond int, now time.Time) time.Duration {
+	if pending.State == StatusFailed {
 		return 0
 	}
-	if left := of.FirstAt.Add(p.MaxBusyDelay).Sub(now); left > 0 && deliveriesPerSecond > p.BusyRate {
-		return min(left, p.BusyPollInterval)
+	if remaining := pending.FirstAt.Add(p.MaxBusyDelay).Sub(now); remaining > 0 && deliveriesPerSecond > p.BusyRate {
+		return min(remaining, p.BusyPollInterval)
 	}
-	quiet := p.Progress
-	if of.State == StatusSettled {
-		quiet = p.At(p.Report, deliveriesPerSecond)
+	window := p.Progress
+	if pending.State == StatusSettled {
+		window = p.WindowLength(p.Report, deliveriesPerSecond)
 	}
-	due := of.FirstAt.Add(p.MaxDelay)
-	if calm := of.LastAt.Add(quiet); calm.Before(due) {
-		due = calm
+	dueAt := pending.FirstAt.Add(p.MaxDelay)
+	if windowEnd := pending.LastAt.Add(window); windowEnd.Before(dueAt) {
+		dueAt = windowEnd
 	}
-	return due.Sub(now)
-}
-
-// changeRate counts changes per second. In the zero value the count is 0. It is not safe for concurrent
-// use.
-type changeRate struct {
-	second            int64
-	current, previous int
-}
-
-// Record counts one change.
-func (r *changeRate) Record(now time.Time) {
-	r.rollOver(now)
-	r.current++
-}
-
-// PerSecond returns the larger of two counts: that of the last whole second and that of the current
-// second.
-func (r *changeRate) PerSecond(now time.Time) int {
-	r.rollOver(now)
-	return max(r.current, r.previous)
-}
-
-// rollOver starts to count a new second if the current second is over.
-func (r *changeRate) rollOver(now time.Time) {
-	switch second := now.Unix(); second - r.second {
-	case 0:
-	case 1:
-		r.second, r.previous, r.current = second, r.current, 0
-	default:
-		r.second, r.previous, r.current = second, 0, 0
-	}
-}
-
-// AdaptiveWindow decides how long the changes of an object are collected before a pass. The delay
-// grows with the number of changes of all objects.
-type AdaptiveWindow struct {
-	policy PacingPolicy
-	window PacingWindow
-
-	mu      sync.Mutex
-	changes changeRate
-}
-
-// NewAdaptiveWindow returns an AdaptiveWindow with the given policy and window.
-func NewAdaptiveWindow(policy PacingPolicy, window PacingWindow) *AdaptiveWindow {
-	return &AdaptiveWindow{policy: policy, window: window}
-}
-
-// Delay counts a change and returns the delay before the pass that handles this change.
-func (a *AdaptiveWindow) Delay() time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := time.Now()
-	a.changes.Record(now)
-	return a.policy.At(a.window, a.changes.PerSecond(now))
+	return dueAt.Sub(now)
 }

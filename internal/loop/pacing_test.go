@@ -2,7 +2,6 @@ package loop
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -15,11 +14,11 @@ func TestWindowGrowsWithLoad(t *testing.T) {
 		-1: 10 * time.Millisecond, 0: 10 * time.Millisecond, 5: 20 * time.Millisecond, 10: 30 * time.Millisecond,
 		20: 50 * time.Millisecond, 1000: 50 * time.Millisecond,
 	} {
-		if got := p.At(window, perSecond); got != want {
+		if got := p.WindowLength(window, perSecond); got != want {
 			t.Errorf("%d changes per second: %s, want %s", perSecond, got, want)
 		}
 	}
-	if got := (PacingPolicy{}).At(window, 0); got != window.Busy {
+	if got := (PacingPolicy{}).WindowLength(window, 0); got != window.Busy {
 		t.Errorf("without a busy rate: %s, want %s", got, window.Busy)
 	}
 }
@@ -77,38 +76,6 @@ func TestWorkDelayIsBounded(t *testing.T) {
 		}
 		if delay(StatusFailed) > max(delay(StatusSettled), 0) || delay(StatusSettled) > delay(StatusInProgress) {
 			t.Fatalf("failed %s, settled %s, in progress %s", delay(StatusFailed), delay(StatusSettled), delay(StatusInProgress))
-		}
-	})
-}
-
-func TestRate(t *testing.T) {
-	start := time.Unix(1000, 0)
-	var rate changeRate
-	for range 5 {
-		rate.Record(start)
-	}
-	for after, want := range map[time.Duration]int{0: 5, 999 * time.Millisecond: 5, time.Second: 5} {
-		counted := rate
-		if got := counted.PerSecond(start.Add(after)); got != want {
-			t.Errorf("after %s: %d per second, want %d", after, got, want)
-		}
-	}
-	if got := rate.PerSecond(start.Add(2 * time.Second)); got != 0 {
-		t.Errorf("after 2s: %d per second, want 0", got)
-	}
-}
-
-func TestAdaptiveWindowGrowsWithChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		window := NewAdaptiveWindow(PacingPolicy{BusyRate: 10}, PacingWindow{Idle: 0, Busy: 10 * time.Millisecond})
-		for change := 1; change <= 20; change++ {
-			if got, want := window.Delay(), time.Duration(min(change, 10))*time.Millisecond; got != want {
-				t.Errorf("change %d: delay %s, want %s", change, got, want)
-			}
-		}
-		<-time.After(2 * time.Second)
-		if got := window.Delay(); got != time.Millisecond {
-			t.Errorf("after a pause: delay %s, want 1ms", got)
 		}
 	})
 }

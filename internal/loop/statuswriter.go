@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -51,19 +50,18 @@ type StatusChange func(status *workv1alpha1.WorkStatus)
 // StatusWriter writes the statuses of Works.
 type StatusWriter struct {
 	options StatusWriterOptions
-	// progressLimiter limits how often all Works together may write a state that is still in
-	// progress.
-	progressLimiter *rate.Limiter
-	karmada         client.Client
+	// pacer counts the deliveries, and limits how often all Works together may write a state that is
+	// still in progress.
+	pacer   *Pacer[types.NamespacedName]
+	karmada client.Client
 	// live reads Works from the API server.
 	live           client.Reader
 	queue          workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	now            func() time.Time
 	cacheSyncDelay time.Duration
 
-	mu         sync.Mutex
-	deliveries changeRate
-	pending    map[types.NamespacedName]*pendingUpdate
+	mu      sync.Mutex
+	pending map[types.NamespacedName]*pendingUpdate
 	// lastWrites are the Works in the state that this process wrote last. A write must not be
 	// computed from the cache as long as the cache shows an older state.
 	lastWrites *Writes[types.NamespacedName]
@@ -108,7 +106,7 @@ const (
 func NewStatusWriter(karmada client.Client, live client.Reader, o StatusWriterOptions) *StatusWriter {
 	w := &StatusWriter{
 		options: o, karmada: karmada, live: live, now: time.Now, cacheSyncDelay: cacheSyncDelay,
-		progressLimiter: rate.NewLimiter(rate.Limit(o.Pacing.WorkProgressPerSecond), o.Pacing.WorkProgressPerSecond),
+		pacer: NewPacer[types.NamespacedName](o.Pacing, o.Pacing.WorkProgressPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
 		pending: map[types.NamespacedName]*pendingUpdate{},
@@ -150,7 +148,7 @@ func (w *StatusWriter) Submit(of *workv1alpha1.Work, part StatusPart, state Stat
 	entry.changes[part] = partChange{state: state, change: change}
 	entry.lastAt = w.now()
 	if part == ConditionPart(workv1alpha1.WorkApplied) {
-		w.deliveries.Record(entry.lastAt)
+		w.pacer.RecordLoad(entry.lastAt)
 	}
 	wait := w.remainingDelay(entry)
 	w.mu.Unlock()
@@ -159,7 +157,7 @@ func (w *StatusWriter) Submit(of *workv1alpha1.Work, part StatusPart, state Stat
 
 // remainingDelay returns how much longer the pending changes of a Work must wait.
 func (w *StatusWriter) remainingDelay(entry *pendingUpdate) time.Duration {
-	return w.options.Pacing.WorkDelay(entry.pacing(), w.deliveries.PerSecond(w.now()), w.now())
+	return w.options.Pacing.WorkDelay(entry.pacing(), w.pacer.Load(w.now()), w.now())
 }
 
 func (w *StatusWriter) processNext(ctx context.Context) bool {
@@ -199,12 +197,12 @@ func (w *StatusWriter) takePending(key types.NamespacedName) (*pendingUpdate, ti
 	if wait := w.remainingDelay(entry); wait > 0 {
 		return nil, wait
 	}
-	// A Work waits for the progressLimiter at most MaxProgressDelay. Otherwise a single Work could
-	// wait much longer, because all Works share the progressLimiter.
-	waitsForLimit := entry.pacing().State == StatusInProgress && w.now().Sub(entry.firstAt) < w.options.Pacing.MaxProgressDelay
-	if waitsForLimit && !w.progressLimiter.AllowN(w.now(), 1) {
-		return nil, w.options.Pacing.MaxDelay
+	if entry.pacing().State == StatusInProgress {
+		if wait := w.pacer.TurnDelay(key, entry.firstAt, 0, w.now()); wait > 0 {
+			return nil, wait
+		}
 	}
+	w.pacer.EndWait(key)
 	delete(w.pending, key)
 	return entry, 0
 }
@@ -301,5 +299,6 @@ func (w *StatusWriter) Delete(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pending, key)
+	w.pacer.EndWait(key)
 	w.lastWrites.Forget(key)
 }

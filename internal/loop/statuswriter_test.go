@@ -201,15 +201,15 @@ func TestWritesOfProgressAreRateLimited(t *testing.T) {
 		age  time.Duration
 		want time.Duration
 	}{
-		"no token available":       {age: 3 * time.Second, want: 2 * time.Second},
+		"no token available":       {age: 3 * time.Second, want: time.Second},
 		"waited for the maximum":   {age: DefaultPacingPolicy().MaxProgressDelay, want: 0},
-		"waits for the first time": {age: 2 * time.Second, want: 2 * time.Second},
-		"just below the maximum":   {age: DefaultPacingPolicy().MaxProgressDelay - 1, want: 2 * time.Second},
+		"waits for the first time": {age: 2 * time.Second, want: time.Second},
+		"just below the maximum":   {age: DefaultPacingPolicy().MaxProgressDelay - 1, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := NewStatusWriter(nil, nil, StatusWriterOptions{Pacing: DefaultPacingPolicy()})
 			w.now = func() time.Time { return start }
-			w.progressLimiter.AllowN(start, DefaultPacingPolicy().WorkProgressPerSecond)
+			w.pacer.limiter.AllowN(start, DefaultPacingPolicy().WorkProgressPerSecond)
 			w.pending[key] = &pendingUpdate{
 				changes: map[StatusPart]partChange{ManifestStatusesPart: {state: StatusInProgress}}, firstAt: start.Add(-test.age), lastAt: start.Add(-test.age),
 			}

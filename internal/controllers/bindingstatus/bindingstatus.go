@@ -21,6 +21,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -75,11 +76,16 @@ type reconciler struct {
 	rules          interpreter.Source
 	events         *loop.Events
 	writes         *loop.Writes[reconcile.Request]
-	progress       *progressThrottle
+	pacing         loop.PacingPolicy
+	// progress delays the writes for bindings in a rollout, so that not every step of a rollout in
+	// many clusters causes a write.
+	progress *loop.Pacer[reconcile.Request]
 	// lag delays the writes for bindings whose members do not yet have the newest state of the
 	// Works.
-	lag                *progressThrottle
-	background         *backgroundSchedule
+	lag *loop.Pacer[reconcile.Request]
+	// background spreads the passes that only mark a status as old, because they are not urgent and
+	// thousands of bindings may be affected when a cluster becomes unready.
+	background         *loop.Pacer[reconcile.Request]
 	kindsWithoutStatus *kindsWithoutStatus
 	now                func() time.Time
 	// statusBytes is the value of Options.StatusBytes.
@@ -91,13 +97,14 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	r := &reconciler{
 		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
 		events: loop.EventsFor(mgr, Name, o.Events),
-		writes: loop.NewWrites[reconcile.Request](time.Now), progress: newProgressThrottle(o.Pacing, o.Pacing.Progress), kindsWithoutStatus: newKindsWithoutStatus(), now: time.Now,
-		lag: newProgressThrottle(o.Pacing, o.Pacing.Lag), background: newBackgroundSchedule(backgroundInterval), statusBytes: o.StatusBytes,
+		writes: loop.NewWrites[reconcile.Request](time.Now), pacing: o.Pacing, progress: newProgressPacer(o.Pacing), kindsWithoutStatus: newKindsWithoutStatus(), now: time.Now,
+		lag: newProgressPacer(o.Pacing), background: newBackgroundPacer(o.Pacing), statusBytes: o.StatusBytes,
 	}
 	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.WorksByBindingID, loop.BindingsByTemplate); err != nil {
 		return err
 	}
-	window := loop.NewAdaptiveWindow(o.Pacing, o.Pacing.Aggregate).Delay
+	reportPacer := loop.NewPacer[reconcile.Request](o.Pacing, 0)
+	window := func() time.Duration { return reportPacer.CollectDelay(o.Pacing.Aggregate, time.Now()) }
 	bindings, works := onBinding(window, o.Pacing.Settle), onWork(window, o.Pacing.Settle)
 	options := loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)
 	options.ReconciliationTimeout = reconcileTimeout
@@ -112,15 +119,23 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 		Complete(r)
 }
 
+func newProgressPacer(policy loop.PacingPolicy) *loop.Pacer[reconcile.Request] {
+	return loop.NewPacer[reconcile.Request](policy, policy.BindingProgressPerSecond)
+}
+
+func newBackgroundPacer(policy loop.PacingPolicy) *loop.Pacer[reconcile.Request] {
+	return loop.NewPacer[reconcile.Request](policy, policy.BackgroundPerSecond)
+}
+
 // Reconcile implements reconcile.Reconciler. A request without a namespace is for a
 // ClusterResourceBinding.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	r.background.release(request)
+	r.background.EndWait(request)
 	stored, err := r.readBinding(ctx, request)
 	if apierrors.IsNotFound(err) {
 		r.writes.Forget(request)
-		r.progress.stop(request)
-		r.lag.stop(request)
+		r.progress.EndWait(request)
+		r.lag.EndWait(request)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -166,16 +181,46 @@ func (r *reconciler) reportAggregation(ctx context.Context, request reconcile.Re
 // are expected to report again soon. isRendered is true if all Works are rendered from the current
 // spec.
 func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, account work.Aggregation, isRendered bool) time.Duration {
-	expected := binding.ExpectedClusters(stored.BindingSpec())
+	now, expected := r.now(), binding.ExpectedClusters(stored.BindingSpec())
 	if isRendered && isRolloutInProgress(expected, account.Items) {
-		return r.progress.remainingDelay(request, r.now())
+		return r.progress.TurnDelay(request, now, r.pacing.Progress, now)
 	}
-	r.progress.stop(request)
+	r.progress.EndWait(request)
 	if !isRendered || account.HasPendingApply(expected) {
-		return r.lag.remainingDelay(request, r.now())
+		return r.lag.TurnDelay(request, now, r.pacing.Lag, now)
 	}
-	r.lag.stop(request)
+	r.lag.EndWait(request)
 	return 0
+}
+
+// isRolloutInProgress reports whether the statuses of the clusters are expected to change without a
+// new write by Karmada. This is true while an expected cluster has not reported, has the manifest
+// but is not healthy yet, is in a rolling update, or has an older template than another cluster. A
+// cluster with an apply error has reported.
+func isRolloutInProgress(expected sets.Set[string], items []workv1alpha2.AggregatedStatusItem) bool {
+	reported, template := 0, int64(0)
+	for i := range items {
+		item := &items[i]
+		if !expected.Has(item.ClusterName) {
+			continue
+		}
+		reported++
+		if !item.Applied {
+			if item.AppliedMessage == "" {
+				return true
+			}
+			continue
+		}
+		progress := work.ParseProgress(item.Status)
+		if item.Health != workv1alpha2.ResourceHealthy || !progress.IsStable {
+			return true
+		}
+		if template != 0 && progress.TemplateGeneration != 0 && progress.TemplateGeneration != template {
+			return true
+		}
+		template = max(template, progress.TemplateGeneration)
+	}
+	return reported < expected.Len()
 }
 
 // readBinding returns the stored binding. The binding must not be modified. It is read from the API

@@ -3,17 +3,14 @@ package bindingstatus
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
@@ -24,11 +21,6 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 )
-
-// backgroundInterval is the interval between two bindings that are queued because a cluster became
-// unready or ready again. The bindings are not queued at once, because it is not urgent to mark a
-// status as old, and thousands of bindings may be affected.
-const backgroundInterval = 40 * time.Millisecond
 
 // unreadySince returns the time at which a cluster became not ready, or the zero time if the
 // cluster is ready or has no Ready condition yet.
@@ -107,48 +99,10 @@ func (r *reconciler) enqueueBindingsOf(ctx context.Context, cluster string, q qu
 	}
 	for i := range works.Items {
 		if request, ok := bindingOfWork(&works.Items[i]); ok {
-			if delay, ok := r.background.reserve(request, r.now()); ok {
+			if delay, ok := r.background.ReserveTurn(request, r.now()); ok {
 				loop.EnqueueLowPriority(q, delay, request)
 			}
 		}
 	}
 	return nil
-}
-
-// backgroundSchedule distributes background reconciles over time. A binding has at most one slot,
-// so that clusters whose state changes repeatedly do not accumulate slots.
-type backgroundSchedule struct {
-	interval time.Duration
-
-	mu       sync.Mutex
-	nextSlot time.Time
-	reserved sets.Set[reconcile.Request]
-}
-
-func newBackgroundSchedule(step time.Duration) *backgroundSchedule {
-	return &backgroundSchedule{interval: step, reserved: sets.New[reconcile.Request]()}
-}
-
-// reserve reserves the next slot for a binding and returns the delay until that slot. ok is false
-// if the binding already has a slot.
-func (b *backgroundSchedule) reserve(request reconcile.Request, now time.Time) (delay time.Duration, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.reserved.Has(request) {
-		return 0, false
-	}
-	b.reserved.Insert(request)
-	if b.nextSlot.Before(now) {
-		b.nextSlot = now
-	}
-	delay = b.nextSlot.Sub(now)
-	b.nextSlot = b.nextSlot.Add(b.interval)
-	return delay, true
-}
-
-// release frees the slot of a binding that is reconciled now.
-func (b *backgroundSchedule) release(request reconcile.Request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.reserved.Delete(request)
 }

@@ -68,7 +68,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store),
 		rules:  interpreter.New(builtin.New(builtin.Options{Now: time.Now})),
 		events: loop.NewEvents(w.recorder), writes: loop.NewWrites[reconcile.Request](time.Now), kindsWithoutStatus: newKindsWithoutStatus(),
-		progress: newProgressThrottle(policy, policy.Progress), lag: newProgressThrottle(policy, policy.Lag), background: newBackgroundSchedule(backgroundInterval),
+		progress: newProgressPacer(policy), lag: newProgressPacer(policy), background: newBackgroundPacer(policy), pacing: policy,
 		now: func() time.Time { return noon },
 	}
 	return w
@@ -465,7 +465,7 @@ func TestRestartKeepsStatus(t *testing.T) {
 	w := newFixture(t, bound, webTemplate(), webWork("m1"))
 	w.expectWrites("status of web-deployment", "status of web")
 
-	w.lag, w.progress, w.reconciler.writes = newProgressThrottle(policy, policy.Lag), newProgressThrottle(policy, policy.Progress), loop.NewWrites[reconcile.Request](time.Now)
+	w.lag, w.progress, w.reconciler.writes = newProgressPacer(policy), newProgressPacer(policy), loop.NewWrites[reconcile.Request](time.Now)
 	if result, writes := w.reconcile(); len(writes) > 0 || !result.IsZero() {
 		t.Errorf("writes %q, requeued after %s", writes, result.RequeueAfter)
 	}
@@ -503,31 +503,5 @@ func TestClusterReadinessQueuesBindings(t *testing.T) {
 				t.Errorf("%d bindings are queued, want %d", q.Len(), tc.want)
 			}
 		})
-	}
-}
-
-func TestBackgroundSchedule(t *testing.T) {
-	s := newBackgroundSchedule(time.Second)
-	take := func(name string, now time.Time) time.Duration {
-		delay, ok := s.reserve(request("shop", name), now)
-		if !ok {
-			return -1
-		}
-		return delay
-	}
-	for i, step := range []struct {
-		name string
-		at   time.Duration
-		want time.Duration
-	}{
-		{"a", 0, 0}, {"b", 0, time.Second}, {"b", 0, -1}, {"c", 500 * time.Millisecond, 1500 * time.Millisecond}, {"d", time.Minute, 0},
-	} {
-		if got := take(step.name, noon.Add(step.at)); got != step.want {
-			t.Errorf("step %d: %s, want %s", i, got, step.want)
-		}
-	}
-	s.release(request("shop", "b"))
-	if got := take("b", noon.Add(time.Hour)); got != 0 {
-		t.Errorf("after its reconcile: %s", got)
 	}
 }

@@ -135,6 +135,7 @@ func TestRuleThatChangesDuringAPassIsAppliedByTheNext(t *testing.T) {
 
 func TestDeletedWorkIsNotEnqueuedForRules(t *testing.T) {
 	f := newRulesFixture(t)
+	f.guard = newGuard(t, nil)
 	f.reports = loop.NewStatusWriter(fake.NewClientBuilder().Build(), nil, loop.DefaultStatusWriterOptions())
 	f.stopTracking(workKey(f.work))
 	if got := f.interpreted.Works(interpreter.AllKinds()); len(got) != 0 {

@@ -81,8 +81,8 @@ type controller struct {
 	podChecks *podCheckSchedule
 	// interpreted contains the Works with objects whose status was interpreted by rules.
 	interpreted interpreters.WorkIndex
-	// collect decides how long the changes of one Work in a member are collected before a pass.
-	collect *loop.AdaptiveWindow
+	// pacer decides how long the changes of one Work in a member are collected before a pass.
+	pacer *loop.Pacer[types.NamespacedName]
 }
 
 // Add registers the controller with a manager.
@@ -90,7 +90,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		scope: loop.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
-		events: loop.EventsFor(mgr, Name, o.Events), collect: loop.NewAdaptiveWindow(o.Pacing, o.Pacing.Collect),
+		events: loop.EventsFor(mgr, Name, o.Events), pacer: loop.NewPacer[types.NamespacedName](o.Pacing, 0),
 	}
 	c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
@@ -134,7 +134,7 @@ func (c *controller) onMemberEvent(event member.Event) {
 	if cluster, ok := work.ClusterOf(key.Namespace); !ok || cluster != event.Member || key.Name == "" {
 		return
 	}
-	c.pools.Add(event.Member, key, loop.PriorityOf(event.Initial), c.collect.Delay())
+	c.pools.Add(event.Member, key, loop.PriorityOf(event.Initial), c.pacer.CollectDelay(c.options.Pacing.Collect, time.Now()))
 }
 
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
