@@ -27,17 +27,18 @@ func NewRateLimiter[T comparable](retry Backoff) workqueue.TypedRateLimiter[T] {
 	if retry == (Backoff{}) {
 		retry = DefaultBackoff()
 	}
-	return spread[T]{workqueue.NewTypedItemExponentialFailureRateLimiter[T](retry.Base, retry.Max)}
+	return jitteredRateLimiter[T]{workqueue.NewTypedItemExponentialFailureRateLimiter[T](retry.Base, retry.Max)}
 }
 
-// spread distributes retries over time. Items that began to fail together would be retried together
-// forever otherwise. If they all need something that serves only few requests at a time, such as a
-// slow webhook, almost all of them would fail again, and it would be idle until the next retry.
-type spread[T comparable] struct {
+// jitteredRateLimiter distributes retries over time. Items that began to fail together would be
+// retried together forever otherwise. If they all need something that serves only few requests at a
+// time, such as a slow webhook, almost all of them would fail again, and it would be idle until the
+// next retry.
+type jitteredRateLimiter[T comparable] struct {
 	workqueue.TypedRateLimiter[T]
 }
 
-func (s spread[T]) When(item T) time.Duration {
+func (s jitteredRateLimiter[T]) When(item T) time.Duration {
 	return wait.Jitter(s.TypedRateLimiter.When(item)/2, 1)
 }
 

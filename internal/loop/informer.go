@@ -11,8 +11,8 @@ type Handlers[T any] struct {
 	// Updated receives the states of an object before and after a change. If the watch was
 	// interrupted, the two states may belong to different objects with the same name.
 	Updated func(before, after T)
-	// Deleted receives the last known state of a deleted object. If the watch was interrupted, the
-	// object may have changed between this state and its deletion.
+	// Deleted receives the last observed state of a deleted object. If the watch was interrupted,
+	// the object may have changed between this state and its deletion.
 	Deleted func(lastKnown T)
 }
 

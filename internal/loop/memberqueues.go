@@ -20,10 +20,11 @@ import (
 var ErrAwaitsRecovery = errors.New("the object waits until the cluster recovers")
 
 // MemberReconcileFunc reconciles one object of one cluster. An error is retried with backoff, and
-// ErrAwaitsRecovery only by RetryNow. A result with RequeueAfter is reconciled again after that time.
+// ErrAwaitsRecovery only by RetryNow. A result with RequeueAfter is reconciled again after that
+// time.
 type MemberReconcileFunc func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
 
-// MemberQueueOptions configure the pools.
+// MemberQueueOptions configure the queues.
 type MemberQueueOptions struct {
 	// Name appears in logs and in the names of the queue metrics.
 	Name string
@@ -32,14 +33,14 @@ type MemberQueueOptions struct {
 	// Backoff is the backoff for one object.
 	Backoff Backoff
 	// IsServed reports whether a cluster exists and is served by this process. A nil function means
-	// that every cluster is served. The pools call it before they create a pool, so that a late
-	// event of a removed cluster creates no pool. It must return quickly, and must return false for
-	// a cluster before RemoveCluster is called for that cluster.
+	// that every cluster is served. The queues call it before they create a queue, so that a late
+	// event of a removed cluster creates no queue. It must return quickly, and must return false
+	// for a cluster before RemoveCluster is called for that cluster.
 	IsServed func(ctx context.Context, cluster string) bool
-	// OnRemoved deletes the state in memory about a cluster. It is called after RemoveCluster, when the
-	// last worker of the cluster has returned, so that no pass adds state again. It is not called if
-	// the cluster was added again meanwhile. It must return quickly and not call the pools. It may be
-	// nil.
+	// OnRemoved deletes the state in memory about a cluster. It is called after RemoveCluster, when
+	// the last worker of the cluster has returned, so that no pass adds state again. It is not
+	// called if the cluster was added again meanwhile. It must return quickly and not call the
+	// queues. It may be nil.
 	OnRemoved func(cluster string)
 }
 
@@ -49,9 +50,9 @@ type MemberQueues struct {
 	reconcile MemberReconcileFunc
 
 	mu      sync.Mutex
-	pools   map[string]*memberQueue
+	queues  map[string]*memberQueue
 	pending map[pendingKey]priorityqueue.AddOpts
-	ctx     context.Context //nolint:containedctx // pools start when their cluster appears, with the context given to Start
+	ctx     context.Context //nolint:containedctx // queues start when their cluster appears, with the context given to Start
 	wg      sync.WaitGroup
 }
 
@@ -66,178 +67,179 @@ type memberQueue struct {
 	workers sync.WaitGroup
 
 	mu sync.Mutex
-	// waitingKeys are the keys whose last reconcile failed or asked for a later reconcile. RetryNow
+	// waitingKeys are the keys whose last reconcile failed or requested a later reconcile. RetryNow
 	// reconciles them at once.
 	waitingKeys map[types.NamespacedName]struct{}
 	// recoveries is the number of calls of RetryNow.
 	recoveries int
 }
 
-// New returns pools that call reconcile for each queued key.
+// NewMemberQueues returns queues that call reconcile for each queued key.
 func NewMemberQueues(options MemberQueueOptions, reconcile MemberReconcileFunc) *MemberQueues {
 	return &MemberQueues{
 		options: options, reconcile: reconcile,
-		pools: map[string]*memberQueue{}, pending: map[pendingKey]priorityqueue.AddOpts{},
+		queues: map[string]*memberQueue{}, pending: map[pendingKey]priorityqueue.AddOpts{},
 	}
 }
 
-// Start runs the pools until ctx ends, and waits for their workers.
-func (p *MemberQueues) Start(ctx context.Context) error {
-	p.mu.Lock()
-	p.ctx = ctx
-	pending := p.pending
-	p.pending = nil
-	p.mu.Unlock()
+// Start runs the queues until ctx ends, and waits for their workers.
+func (q *MemberQueues) Start(ctx context.Context) error {
+	q.mu.Lock()
+	q.ctx = ctx
+	pending := q.pending
+	q.pending = nil
+	q.mu.Unlock()
 	for item, opts := range pending {
-		p.add(item, opts)
+		q.add(item, opts)
 	}
 	<-ctx.Done()
-	p.mu.Lock()
-	for _, pool := range p.pools {
-		pool.queue.ShutDown()
+	q.mu.Lock()
+	for _, member := range q.queues {
+		member.queue.ShutDown()
 	}
-	p.mu.Unlock()
-	p.wg.Wait()
+	q.mu.Unlock()
+	q.wg.Wait()
 	return nil
 }
 
 // Add queues a key of a cluster with a priority and a delay.
-func (p *MemberQueues) Add(cluster string, key types.NamespacedName, priority int, delay time.Duration) {
-	p.add(pendingKey{cluster: cluster, key: key}, priorityqueue.AddOpts{Priority: &priority, After: delay})
+func (q *MemberQueues) Add(cluster string, key types.NamespacedName, priority int, delay time.Duration) {
+	q.add(pendingKey{cluster: cluster, key: key}, priorityqueue.AddOpts{Priority: &priority, After: delay})
 }
 
-func (p *MemberQueues) add(item pendingKey, opts priorityqueue.AddOpts) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ctx == nil {
-		if known, ok := p.pending[item]; !ok || *known.Priority < *opts.Priority {
-			p.pending[item] = opts
+func (q *MemberQueues) add(item pendingKey, opts priorityqueue.AddOpts) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ctx == nil {
+		if known, ok := q.pending[item]; !ok || *known.Priority < *opts.Priority {
+			q.pending[item] = opts
 		}
 		return
 	}
-	if p.ctx.Err() != nil {
+	if q.ctx.Err() != nil {
 		return
 	}
-	if pool := p.getOrCreatePool(item.cluster); pool != nil {
-		pool.queue.AddWithOpts(opts, item.key)
+	if member := q.getOrCreateQueue(item.cluster); member != nil {
+		member.queue.AddWithOpts(opts, item.key)
 	}
 }
 
-// RetryNow reconciles at once all keys of a cluster whose last reconcile failed or asked for a later
-// reconcile, because the cluster is reachable again or because a user decided about its objects.
-func (p *MemberQueues) RetryNow(cluster string) {
-	p.mu.Lock()
-	pool := p.pools[cluster]
-	p.mu.Unlock()
-	if pool == nil {
+// RetryNow reconciles at once all keys of a cluster whose last reconcile failed or requested a
+// later reconcile, because the cluster is reachable again or because a user decided about its
+// objects.
+func (q *MemberQueues) RetryNow(cluster string) {
+	q.mu.Lock()
+	member := q.queues[cluster]
+	q.mu.Unlock()
+	if member == nil {
 		return
 	}
-	pool.mu.Lock()
-	pool.recoveries++
-	keys := slices.Collect(maps.Keys(pool.waitingKeys))
-	pool.mu.Unlock()
+	member.mu.Lock()
+	member.recoveries++
+	keys := slices.Collect(maps.Keys(member.waitingKeys))
+	member.mu.Unlock()
 	for _, key := range keys {
-		pool.queue.Forget(key)
-		pool.queue.Add(key)
+		member.queue.Forget(key)
+		member.queue.Add(key)
 	}
 }
 
 // RemoveCluster stops the workers of a cluster that was deleted or is no longer served.
-func (p *MemberQueues) RemoveCluster(cluster string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	removed := p.pools[cluster]
+func (q *MemberQueues) RemoveCluster(cluster string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	removed := q.queues[cluster]
 	if removed != nil {
 		removed.cancel()
 		removed.queue.ShutDown()
-		delete(p.pools, cluster)
+		delete(q.queues, cluster)
 	}
-	if p.options.OnRemoved == nil {
+	if q.options.OnRemoved == nil {
 		return
 	}
 	if removed == nil {
-		p.options.OnRemoved(cluster)
+		q.options.OnRemoved(cluster)
 		return
 	}
 	go func() {
 		removed.workers.Wait()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.pools[cluster] == nil {
-			p.options.OnRemoved(cluster)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.queues[cluster] == nil {
+			q.options.OnRemoved(cluster)
 		}
 	}()
 }
 
-// getOrCreatePool returns the pool of a cluster, or nil if the cluster is not served. The caller
-// holds p.mu, so that a later RemoveCluster for this cluster finds the new pool.
-func (p *MemberQueues) getOrCreatePool(cluster string) *memberQueue {
-	if existing, ok := p.pools[cluster]; ok {
+// getOrCreateQueue returns the queue of a cluster, or nil if the cluster is not served. The caller
+// holds q.mu, so that a later RemoveCluster for this cluster finds the new queue.
+func (q *MemberQueues) getOrCreateQueue(cluster string) *memberQueue {
+	if existing, ok := q.queues[cluster]; ok {
 		return existing
 	}
-	if p.options.IsServed != nil && !p.options.IsServed(p.ctx, cluster) {
+	if q.options.IsServed != nil && !q.options.IsServed(q.ctx, cluster) {
 		return nil
 	}
-	return p.startPool(p.ctx, cluster)
+	return q.startQueue(q.ctx, cluster)
 }
 
-// startPool starts the workers of a cluster. They run until ctx ends or the cluster is removed. The
-// caller holds p.mu.
-func (p *MemberQueues) startPool(ctx context.Context, cluster string) *memberQueue {
+// startQueue starts the workers of a cluster. They run until ctx ends or the cluster is removed.
+// The caller holds q.mu.
+func (q *MemberQueues) startQueue(ctx context.Context, cluster string) *memberQueue {
 	ctx, cancel := context.WithCancel(ctx)
 	created := &memberQueue{
 		cancel:      cancel,
 		waitingKeys: map[types.NamespacedName]struct{}{},
-		queue: WithSafeShutdown(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
-			o.RateLimiter = NewRateLimiter[types.NamespacedName](p.options.Backoff)
+		queue: WithSafeShutdown(priorityqueue.New(q.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+			o.RateLimiter = NewRateLimiter[types.NamespacedName](q.options.Backoff)
 			o.MetricProvider = noMetrics{}
 		})),
 	}
-	p.pools[cluster] = created
-	for range p.options.Workers {
+	q.queues[cluster] = created
+	for range q.options.Workers {
 		created.workers.Add(1)
-		p.wg.Go(func() {
+		q.wg.Go(func() {
 			defer created.workers.Done()
-			p.runWorker(ctx, cluster, created)
+			q.runWorker(ctx, cluster, created)
 		})
 	}
 	return created
 }
 
-func (p *MemberQueues) runWorker(ctx context.Context, cluster string, pool *memberQueue) {
+func (q *MemberQueues) runWorker(ctx context.Context, cluster string, member *memberQueue) {
 	for {
-		key, priority, shutdown := pool.queue.GetWithPriority()
+		key, priority, shutdown := member.queue.GetWithPriority()
 		if shutdown {
 			return
 		}
-		p.handle(ctx, cluster, pool, key, priority)
+		q.handle(ctx, cluster, member, key, priority)
 	}
 }
 
-func (p *MemberQueues) handle(ctx context.Context, cluster string, pool *memberQueue, key types.NamespacedName, priority int) {
-	defer pool.queue.Done(key)
-	logger := klog.FromContext(ctx).WithValues("controller", p.options.Name, "member", cluster, "object", key)
-	recoveries := pool.recoveryCount()
-	result, err := p.reconcileSafely(klog.NewContext(ctx, logger), cluster, key)
+func (q *MemberQueues) handle(ctx context.Context, cluster string, member *memberQueue, key types.NamespacedName, priority int) {
+	defer member.queue.Done(key)
+	logger := klog.FromContext(ctx).WithValues("controller", q.options.Name, "member", cluster, "object", key)
+	recoveries := member.recoveryCount()
+	result, err := q.reconcileSafely(klog.NewContext(ctx, logger), cluster, key)
 	if ctx.Err() != nil {
 		return
 	}
-	hasRecovered := pool.recordOutcome(key, err != nil || result.RequeueAfter > 0) > recoveries
+	hasRecovered := member.recordOutcome(key, err != nil || result.RequeueAfter > 0) > recoveries
 	switch {
 	case errors.Is(err, ErrAwaitsRecovery) && !hasRecovered:
-		pool.queue.Forget(key)
+		member.queue.Forget(key)
 	case err != nil:
 		logger.V(2).Info("Reconcile will be retried", "cause", err)
-		pool.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, key)
+		member.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, key)
 	case result.RequeueAfter > 0:
 		delay := result.RequeueAfter
 		if hasRecovered {
 			delay = 0
 		}
-		pool.queue.Forget(key)
-		pool.queue.AddWithOpts(priorityqueue.AddOpts{After: delay, Priority: &priority}, key)
+		member.queue.Forget(key)
+		member.queue.AddWithOpts(priorityqueue.AddOpts{After: delay, Priority: &priority}, key)
 	default:
-		pool.queue.Forget(key)
+		member.queue.Forget(key)
 	}
 }
 
@@ -245,33 +247,33 @@ var errPanicked = errors.New("the reconciler panicked")
 
 // reconcileSafely calls the reconcile function and converts a panic into an error, because a bug
 // with one object must not stop the delivery of all other objects.
-func (p *MemberQueues) reconcileSafely(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
+func (q *MemberQueues) reconcileSafely(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("handling %s of member %q: %w: %v", key, cluster, errPanicked, r)
 			klog.FromContext(ctx).Error(err, "Recovered from a panic")
 		}
 	}()
-	return p.reconcile(ctx, cluster, key)
+	return q.reconcile(ctx, cluster, key)
 }
 
-func (p *memberQueue) recoveryCount() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.recoveries
+func (m *memberQueue) recoveryCount() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.recoveries
 }
 
-// recordOutcome records whether the key waits for another reconcile, and returns the recovery count. If
-// the count grew during the reconcile, RetryNow did not retry the key.
-func (p *memberQueue) recordOutcome(key types.NamespacedName, isWaiting bool) (recoveries int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// recordOutcome records whether the key waits for another reconcile, and returns the recovery
+// count. If the count grew during the reconcile, RetryNow did not retry the key.
+func (m *memberQueue) recordOutcome(key types.NamespacedName, isWaiting bool) (recoveries int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if isWaiting {
-		p.waitingKeys[key] = struct{}{}
+		m.waitingKeys[key] = struct{}{}
 	} else {
-		delete(p.waitingKeys, key)
+		delete(m.waitingKeys, key)
 	}
-	return p.recoveries
+	return m.recoveries
 }
 
 // noMetrics keeps the queues of clusters out of the metrics, because the number of clusters is not

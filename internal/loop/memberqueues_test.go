@@ -16,15 +16,15 @@ import (
 
 func namedKey(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
-// startPools starts pools and stops them at the end of the test.
-func startPools(t *testing.T, options MemberQueueOptions, reconcile MemberReconcileFunc) *MemberQueues {
+// startQueues starts queues and stops them at the end of the test.
+func startQueues(t *testing.T, options MemberQueueOptions, reconcile MemberReconcileFunc) *MemberQueues {
 	t.Helper()
-	pools := NewMemberQueues(options, reconcile)
+	queues := NewMemberQueues(options, reconcile)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = pools.Start(ctx) })
+	wg.Go(func() { _ = queues.Start(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	return pools
+	return queues
 }
 
 func receive(t *testing.T, from <-chan string) string {
@@ -42,7 +42,7 @@ var defaultQueueOptions = MemberQueueOptions{Name: "test", Workers: 1, Backoff: 
 
 func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
 	done := make(chan string, 1)
-	pools := startPools(t, defaultQueueOptions, func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+	queues := startQueues(t, defaultQueueOptions, func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		if cluster == "frozen" {
 			<-ctx.Done()
 			return reconcile.Result{}, nil
@@ -50,8 +50,8 @@ func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
 		done <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("frozen", namedKey("a"), LivePriority, 0)
-	pools.Add("healthy", namedKey("b"), LivePriority, 0)
+	queues.Add("frozen", namedKey("a"), LivePriority, 0)
+	queues.Add("healthy", namedKey("b"), LivePriority, 0)
 	if got := receive(t, done); got != "healthy/b" {
 		t.Errorf("handled %s", got)
 	}
@@ -60,7 +60,7 @@ func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
 func TestRetryNow(t *testing.T) {
 	tries := make(chan string, 2)
 	failed := false
-	pools := startPools(t, defaultQueueOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	queues := startQueues(t, defaultQueueOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		tries <- key.Name
 		if !failed {
 			failed = true
@@ -68,14 +68,14 @@ func TestRetryNow(t *testing.T) {
 		}
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("a"), LivePriority, 0)
+	queues.Add("member1", namedKey("a"), LivePriority, 0)
 	receive(t, tries)
-	// The pool records the failure a moment after the handler has returned, so the test waits.
-	pool := pools.pools["member1"]
+	// The queue records the failure a moment after the handler has returned, so the test waits.
+	member := queues.queues["member1"]
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		pool.mu.Lock()
-		waiting := len(pool.waitingKeys)
-		pool.mu.Unlock()
+		member.mu.Lock()
+		waiting := len(member.waitingKeys)
+		member.mu.Unlock()
 		if waiting == 1 {
 			break
 		}
@@ -83,7 +83,7 @@ func TestRetryNow(t *testing.T) {
 			t.Fatal("the failed key is not waiting")
 		}
 	}
-	pools.RetryNow("member1")
+	queues.RetryNow("member1")
 	if got := receive(t, tries); got != "a" {
 		t.Errorf("retried %s", got)
 	}
@@ -92,7 +92,7 @@ func TestRetryNow(t *testing.T) {
 func TestKeyAwaitsRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		passes, duringPass := 0, func() {}
-		pools := startPools(t, MemberQueueOptions{Name: "test", Workers: 1, Backoff: Backoff{Base: time.Millisecond, Max: time.Second}},
+		queues := startQueues(t, MemberQueueOptions{Name: "test", Workers: 1, Backoff: Backoff{Base: time.Millisecond, Max: time.Second}},
 			func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 				passes++
 				duringPass()
@@ -105,30 +105,30 @@ func TestKeyAwaitsRecovery(t *testing.T) {
 				t.Fatalf("%s: %d passes, want %d", when, passes, want)
 			}
 		}
-		pools.Add("m1", namedKey("a"), LivePriority, 0)
+		queues.Add("m1", namedKey("a"), LivePriority, 0)
 		expectPasses("while the cluster is lost", 1)
-		pools.RetryNow("m1")
+		queues.RetryNow("m1")
 		expectPasses("after its recovery", 2)
 		duringPass = func() {
 			duringPass = func() {}
-			pools.RetryNow("m1")
+			queues.RetryNow("m1")
 		}
-		pools.RetryNow("m1")
+		queues.RetryNow("m1")
 		expectPasses("after a recovery during a pass", 4)
 	})
 }
 
 func TestPanicIsRetried(t *testing.T) {
 	done := make(chan string, 1)
-	pools := startPools(t, defaultQueueOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	queues := startQueues(t, defaultQueueOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		if key.Name == "bad" {
 			panic("a bug")
 		}
 		done <- key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("bad"), LivePriority, 0)
-	pools.Add("member1", namedKey("good"), LivePriority, 0)
+	queues.Add("member1", namedKey("bad"), LivePriority, 0)
+	queues.Add("member1", namedKey("good"), LivePriority, 0)
 	if got := receive(t, done); got != "good" {
 		t.Errorf("handled %s", got)
 	}
@@ -136,14 +136,14 @@ func TestPanicIsRetried(t *testing.T) {
 
 func TestKeysAddedBeforeStart(t *testing.T) {
 	done := make(chan string, 1)
-	pools := NewMemberQueues(defaultQueueOptions, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+	queues := NewMemberQueues(defaultQueueOptions, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		done <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("early"), LowPriority, 0)
+	queues.Add("member1", namedKey("early"), LowPriority, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = pools.Start(ctx) })
+	wg.Go(func() { _ = queues.Start(ctx) })
 	defer func() { cancel(); wg.Wait() }()
 	if got := receive(t, done); got != "member1/early" {
 		t.Errorf("handled %s", got)
@@ -154,7 +154,7 @@ func TestRemoveCluster(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ended := make(chan string, 1)
 	started := make(chan string, 1)
-	pools := NewMemberQueues(defaultQueueOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+	queues := NewMemberQueues(defaultQueueOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
 		started <- cluster
 		<-ctx.Done()
 		ended <- cluster
@@ -162,10 +162,10 @@ func TestRemoveCluster(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = pools.Start(ctx) })
-	pools.Add("member1", namedKey("a"), LivePriority, 0)
+	wg.Go(func() { _ = queues.Start(ctx) })
+	queues.Add("member1", namedKey("a"), LivePriority, 0)
 	receive(t, started)
-	pools.RemoveCluster("member1")
+	queues.RemoveCluster("member1")
 	if got := receive(t, ended); got != "member1" {
 		t.Errorf("ended %s", got)
 	}
@@ -184,7 +184,7 @@ func TestStateIsDeletedAfterTheLastPass(t *testing.T) {
 			delete(state, cluster)
 		}
 		finish := make(chan struct{})
-		pools := startPools(t, options, func(_ context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+		queues := startQueues(t, options, func(_ context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
 			<-finish
 			mu.Lock()
 			defer mu.Unlock()
@@ -192,12 +192,12 @@ func TestStateIsDeletedAfterTheLastPass(t *testing.T) {
 			return reconcile.Result{}, nil
 		})
 		for _, cluster := range []string{"removed", "added again"} {
-			pools.Add(cluster, namedKey("a"), LivePriority, 0)
+			queues.Add(cluster, namedKey("a"), LivePriority, 0)
 		}
 		synctest.Wait()
-		pools.RemoveCluster("removed")
-		pools.RemoveCluster("added again")
-		pools.Add("added again", namedKey("a"), LivePriority, 0)
+		queues.RemoveCluster("removed")
+		queues.RemoveCluster("added again")
+		queues.Add("added again", namedKey("a"), LivePriority, 0)
 		close(finish)
 		synctest.Wait()
 		mu.Lock()
@@ -214,44 +214,44 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	handled := make(chan string, 2)
 	served := defaultQueueOptions
 	served.IsServed = func(_ context.Context, cluster string) bool { _, ended := gone.Load(cluster); return !ended }
-	pools := NewMemberQueues(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+	queues := NewMemberQueues(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		handled <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = pools.Start(ctx) })
+	wg.Go(func() { _ = queues.Start(ctx) })
 	defer func() { cancel(); wg.Wait() }()
-	pools.Add("member1", namedKey("a"), LivePriority, 0)
+	queues.Add("member1", namedKey("a"), LivePriority, 0)
 	receive(t, handled)
 
 	gone.Store("member1", true)
-	pools.RemoveCluster("member1")
-	pools.Add("member1", namedKey("late"), LivePriority, 0)
-	pools.mu.Lock()
-	left := len(pools.pools)
-	pools.mu.Unlock()
+	queues.RemoveCluster("member1")
+	queues.Add("member1", namedKey("late"), LivePriority, 0)
+	queues.mu.Lock()
+	left := len(queues.queues)
+	queues.mu.Unlock()
 	if left != 0 {
-		t.Fatalf("%d pools are left of a removed cluster", left)
+		t.Fatalf("%d queues are left of a removed cluster", left)
 	}
 
 	gone.Delete("member1")
-	pools.Add("member1", namedKey("again"), LivePriority, 0)
+	queues.Add("member1", namedKey("again"), LivePriority, 0)
 	if got := receive(t, handled); got != "member1/again" {
 		t.Errorf("after the cluster was added again: %s", got)
 	}
 }
 
 func TestKeysAddedBeforeStartAreDeduplicated(t *testing.T) {
-	pools := NewMemberQueues(defaultQueueOptions, nil)
+	queues := NewMemberQueues(defaultQueueOptions, nil)
 	for range 3 {
-		pools.Add("member1", namedKey("a"), LowPriority, 0)
-		pools.Add("member1", namedKey("a"), LivePriority, 0)
+		queues.Add("member1", namedKey("a"), LowPriority, 0)
+		queues.Add("member1", namedKey("a"), LivePriority, 0)
 	}
-	if len(pools.pending) != 1 {
-		t.Errorf("%d entries for one key", len(pools.pending))
+	if len(queues.pending) != 1 {
+		t.Errorf("%d entries for one key", len(queues.pending))
 	}
-	for _, opts := range pools.pending {
+	for _, opts := range queues.pending {
 		if *opts.Priority != LivePriority {
 			t.Errorf("the key waits with priority %d", *opts.Priority)
 		}
@@ -261,7 +261,7 @@ func TestKeysAddedBeforeStartAreDeduplicated(t *testing.T) {
 func TestWorkersStopWithContext(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	started := make(chan string, 3)
-	pools := NewMemberQueues(defaultQueueOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+	queues := NewMemberQueues(defaultQueueOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
 		started <- cluster
 		if cluster == "frozen" {
 			<-ctx.Done()
@@ -270,9 +270,9 @@ func TestWorkersStopWithContext(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = pools.Start(ctx) })
+	wg.Go(func() { _ = queues.Start(ctx) })
 	for _, cluster := range []string{"frozen", "failing", "healthy"} {
-		pools.Add(cluster, namedKey("a"), LivePriority, 0)
+		queues.Add(cluster, namedKey("a"), LivePriority, 0)
 		receive(t, started)
 	}
 	cancel()

@@ -26,8 +26,8 @@ type Pacer[K comparable] struct {
 	waitingSince map[K]time.Time
 }
 
-// NewPacer returns a Pacer whose rate limit is perSecond, with a burst of the same size. 0 means that
-// there is no rate limit.
+// NewPacer returns a Pacer whose rate limit is perSecond, with a burst of the same size. 0 means
+// that there is no rate limit.
 func NewPacer[K comparable](policy PacingPolicy, perSecond int) *Pacer[K] {
 	p := &Pacer[K]{policy: policy, limiter: rate.NewLimiter(rate.Inf, 0), waitingSince: map[K]time.Time{}}
 	if perSecond > 0 {
@@ -57,13 +57,14 @@ func (p *Pacer[K]) Load(now time.Time) (changesPerSecond int) {
 	return p.load.perSecond(now)
 }
 
-// maxTurnPollDelay is the maximum delay after which a waiting key asks for its turn again.
+// maxTurnPollDelay is the maximum delay after which a waiting key requests its turn again.
 const maxTurnPollDelay = 10 * time.Second
 
-// TurnDelay returns how long the write for a key must still be delayed. 0 means that the write is due
-// now, and ends the wait of the key. The key waits since the given time, or since its first call if
-// that was earlier. It waits for at least minDelay and then for the rate limit, but in total at most
-// for the policy's MaxProgressDelay, because all waiting keys compete for the rate limit.
+// TurnDelay returns how long the write for a key must still be delayed. 0 means that the write is
+// due now, and ends the wait of the key. The key waits since the given time, or since its first
+// call if that was earlier. It waits for at least minDelay and then for the rate limit, but in
+// total at most for the policy's MaxProgressDelay, because all waiting keys compete for the rate
+// limit.
 func (p *Pacer[K]) TurnDelay(key K, since time.Time, minDelay time.Duration, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,16 +82,16 @@ func (p *Pacer[K]) TurnDelay(key K, since time.Time, minDelay time.Duration, now
 	return 0
 }
 
-// turnPollDelay returns the delay after which a key that the rate limit rejected asks again. It is the
-// time in which all waiting keys can get their turn. An earlier attempt would usually fail, and an
-// attempt costs more than the wait.
+// turnPollDelay returns the delay after which a key that the rate limit rejected requests its turn
+// again. It is the time in which all waiting keys can get their turn. An earlier attempt would
+// usually fail, and an attempt costs more than the wait.
 func (p *Pacer[K]) turnPollDelay() time.Duration {
 	allTurns := time.Duration(float64(len(p.waitingSince)) / float64(p.limiter.Limit()) * float64(time.Second))
 	return min(max(allTurns, p.policy.Settle), maxTurnPollDelay)
 }
 
-// ReserveTurn reserves a turn for a key and returns the delay until this turn. ok is false if the key
-// already has a turn, so that keys whose state changes repeatedly do not accumulate turns.
+// ReserveTurn reserves a turn for a key and returns the delay until this turn. ok is false if the
+// key already has a turn, so that keys whose state changes repeatedly do not accumulate turns.
 func (p *Pacer[K]) ReserveTurn(key K, now time.Time) (delay time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

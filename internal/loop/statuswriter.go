@@ -27,14 +27,14 @@ type StatusWriterOptions struct {
 	Workers int
 }
 
-// DefaultStatusWriterOptions returns options that give a short delay for one object and few writes for many
-// objects.
+// DefaultStatusWriterOptions returns options that give a short delay for one object and few writes
+// for many objects.
 func DefaultStatusWriterOptions() StatusWriterOptions {
 	return StatusWriterOptions{Pacing: DefaultPacingPolicy(), Workers: 8}
 }
 
-// StatusPart identifies a part of the status of a Work. Only one controller writes each part. A later
-// change of a part replaces an earlier change of that part.
+// StatusPart identifies a part of the status of a Work. Only one controller writes each part. A
+// later change of a part replaces an earlier change of that part.
 type StatusPart string
 
 // ManifestStatusesPart is the part that the status controller writes.
@@ -50,8 +50,8 @@ type StatusChange func(status *workv1alpha1.WorkStatus)
 // StatusWriter writes the statuses of Works.
 type StatusWriter struct {
 	options StatusWriterOptions
-	// pacer counts the deliveries, and limits how often all Works together may write a state that is
-	// still in progress.
+	// pacer counts the deliveries, and limits how often all Works together may write a state that
+	// is still in progress.
 	pacer   *Pacer[types.NamespacedName]
 	karmada client.Client
 	// live reads Works from the API server.
@@ -101,8 +101,8 @@ const (
 	retryMax  = 10 * time.Second
 )
 
-// NewStatusWriter returns a writer that reads and writes with a cached client. After a failed write, it
-// reads the Work from live, the API server.
+// NewStatusWriter returns a writer that reads and writes with a cached client. After a failed
+// write, it reads the Work from live, the API server.
 func NewStatusWriter(karmada client.Client, live client.Reader, o StatusWriterOptions) *StatusWriter {
 	w := &StatusWriter{
 		options: o, karmada: karmada, live: live, now: time.Now, cacheSyncDelay: cacheSyncDelay,
@@ -130,8 +130,8 @@ func (w *StatusWriter) Start(ctx context.Context) error {
 	return nil
 }
 
-// Latest returns the newest known state of the Work: the last written state if the cache does not
-// show that write yet, else the cached state. The result must not be modified.
+// Latest returns the newest observed state of the Work: the last written state if the cache does
+// not show that write yet, else the cached state. The result must not be modified.
 func (w *StatusWriter) Latest(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	return Latest(w.lastWrites, client.ObjectKeyFromObject(cached), cached)
 }
@@ -175,7 +175,7 @@ func (w *StatusWriter) processNext(ctx context.Context) bool {
 		w.dropSyncedWrite(ctx, key)
 		return true
 	}
-	if err := w.write(ctx, key, entry); err != nil && ctx.Err() == nil {
+	if err := w.writeStatus(ctx, key, entry); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).V(2).Info("Status will be written again", "work", key, "cause", err)
 		w.putBack(key, entry)
 		w.queue.AddRateLimited(key)
@@ -229,8 +229,8 @@ func (w *StatusWriter) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	newer.firstAt = entry.firstAt
 }
 
-func (w *StatusWriter) write(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
-	before, err := w.read(ctx, key, entry)
+func (w *StatusWriter) writeStatus(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
+	before, err := w.readWork(ctx, key, entry)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -259,10 +259,10 @@ func (w *StatusWriter) write(ctx context.Context, key types.NamespacedName, entr
 	return nil
 }
 
-// read returns the state of a Work to which the changes are applied. After a failed write, it reads
-// from the API server: if a change brings back the state that an outdated cache still shows, the
-// comparison with the cache would find no difference, and the change would be lost.
-func (w *StatusWriter) read(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) (*workv1alpha1.Work, error) {
+// readWork returns the state of a Work to which the changes are applied. After a failed write, it
+// reads from the API server: if a change brings back the state that an outdated cache still shows,
+// the comparison with the cache would find no difference, and the change would be lost.
+func (w *StatusWriter) readWork(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) (*workv1alpha1.Work, error) {
 	stored := &workv1alpha1.Work{}
 	if !entry.hasFailed {
 		if err := w.karmada.Get(ctx, key, stored); err != nil {

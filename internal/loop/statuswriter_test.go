@@ -246,7 +246,7 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 			w := NewStatusWriter(s, s, DefaultStatusWriterOptions())
 			w.cacheSyncDelay = 0
 			update := &pendingUpdate{uid: "1", changes: map[StatusPart]partChange{ConditionPart(workv1alpha1.WorkApplied): {StatusFailed, setApplied(metav1.ConditionTrue)}}}
-			if err := w.write(t.Context(), key, update); err != nil {
+			if err := w.writeStatus(t.Context(), key, update); err != nil {
 				t.Fatal(err)
 			}
 			if w.lastWrites.Len() != 1 || w.queue.Len() != 1 {
@@ -283,10 +283,10 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 	tests := map[string]func(*testing.T, *StatusWriter, *workv1alpha1.Work, *pendingUpdate){
 		"by a conflict": func(t *testing.T, w *StatusWriter, of *workv1alpha1.Work, update *pendingUpdate) {
-			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), update); !apierrors.IsConflict(err) {
+			if err := w.writeStatus(t.Context(), client.ObjectKeyFromObject(of), update); !apierrors.IsConflict(err) {
 				t.Fatalf("the write over a lost state: %v", err)
 			}
-			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), update); err != nil {
+			if err := w.writeStatus(t.Context(), client.ObjectKeyFromObject(of), update); err != nil {
 				t.Error(err)
 			}
 		},
@@ -351,10 +351,10 @@ func TestChangeBackIsWrittenAfterFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	update := &pendingUpdate{uid: "1", changes: map[StatusPart]partChange{ConditionPart(workv1alpha1.WorkApplied): {StatusFailed, setApplied(metav1.ConditionTrue)}}}
-	if err := w.write(t.Context(), key, update); !apierrors.IsConflict(err) {
+	if err := w.writeStatus(t.Context(), key, update); !apierrors.IsConflict(err) {
 		t.Fatalf("the write over a newer Work: %v", err)
 	}
-	if err := w.write(t.Context(), key, update); err != nil {
+	if err := w.writeStatus(t.Context(), key, update); err != nil {
 		t.Fatal(err)
 	}
 	stored := &workv1alpha1.Work{}
@@ -372,7 +372,7 @@ func TestChangeOfFormerWorkIsNotWritten(t *testing.T) {
 	earlier := of.DeepCopy()
 	earlier.UID = "0"
 	w := NewStatusWriter(s, s, DefaultStatusWriterOptions())
-	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[StatusPart]partChange{ConditionPart(workv1alpha1.WorkApplied): {StatusFailed, setApplied(metav1.ConditionTrue)}}}); err != nil {
+	if err := w.writeStatus(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[StatusPart]partChange{ConditionPart(workv1alpha1.WorkApplied): {StatusFailed, setApplied(metav1.ConditionTrue)}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.writes != 0 {

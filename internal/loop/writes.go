@@ -16,10 +16,11 @@ import (
 
 // maxCacheLag is the longest time that a cache is expected to need to show a write. After that time
 // IsStale, IsOwn and Latest drop the write, because the write may be lost, for example by the
-// restore of a backup. AreVisible does not use maxCacheLag: it asks the API server.
+// restore of a backup. AreVisible does not use maxCacheLag, because it reads from the API server.
 const maxCacheLag = time.Minute
 
-// serverCheckDelay is how long Writes.AreVisible waits for a cache before it asks the API server.
+// serverCheckDelay is how long Writes.AreVisible waits for a cache before it reads from the API
+// server.
 const serverCheckDelay = 10 * time.Second
 
 // Writes is the read-your-writes tracker of a controller. It holds the last writes of this process
@@ -160,8 +161,8 @@ func Latest[O comparable, T client.Object](w *Writes[O], owner O, cached T) T {
 
 // AreVisible reports whether the cache shows all writes of an owner, or newer states, and drops the
 // writes that the cache shows. If the cache does not show a write within serverCheckDelay,
-// AreVisible asks the API server, and drops the write if the API server has no newer state than the
-// cache.
+// AreVisible reads from the API server, and drops the write if the API server has no newer state
+// than the cache.
 func (w *Writes[O]) AreVisible(ctx context.Context, owner O, cache, server client.Reader) (bool, error) {
 	w.mu.Lock()
 	pending := make(map[objectID]writtenObject, len(w.byOwner[owner]))
@@ -209,7 +210,7 @@ func (w *Writes[O]) isVisible(ctx context.Context, id objectID, written writtenO
 	case err != nil:
 		return false, err
 	}
-	return isCached && !isOlder(cached, versionOf(stored)), nil
+	return isCached && !isOlder(cached, writtenObject{uid: stored.GetUID(), version: stored.GetResourceVersion()}), nil
 }
 
 // lookupLocked returns a tracked write unless the write is older than maxCacheLag. The caller holds
@@ -252,10 +253,6 @@ func (o objectID) title() string {
 		return o.kind.Kind
 	}
 	return o.goType.Elem().Name()
-}
-
-func versionOf(object client.Object) writtenObject {
-	return writtenObject{uid: object.GetUID(), version: object.GetResourceVersion()}
 }
 
 func isSameObject(observed client.Object, written writtenObject) bool {

@@ -1,13 +1,14 @@
-// Package deletionguard decides for all controllers of a process whether the objects of a deleted Work
-// are deleted or kept in the member, and holds all other deletions. It collects the facts, and
+// Package deletionguard decides for all controllers of a process whether the objects of a deleted
+// Work are deleted or kept in the member, and holds all other deletions. It collects the facts, and
 // internal/domain/guard decides.
 //
 // In the control plane, the facts explain the deletion of the Work. An agent cannot observe the
 // explanations, so its Guard reads the permission of the control plane instead.
 //
-// Invariants: every decision on a deletion comes from Guard.Process. All facts are in stored objects,
-// so that a restart loses no explanation. A read that fails explains nothing. Facts come from caches.
-// If a cache can only show that an object is missing, the package reads from the API server.
+// Invariants: every decision on a deletion comes from Guard.Process. All facts are in stored
+// objects, so that a restart loses no explanation. A read that fails explains nothing. Facts come
+// from caches. If a cache can only show that an object is missing, the package reads from the API
+// server.
 package deletionguard
 
 import (
@@ -19,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -77,7 +79,7 @@ func New(o Options) (*Guard, error) {
 		return nil, err
 	}
 	return &Guard{
-		factCollector: factCollector{karmadaCache: o.Karmada, apiReader: o.APIReader, discovery: o.Discovery, templates: newTemplateStateCache(), now: o.Now},
+		factCollector: factCollector{karmadaCache: o.Karmada, apiReader: o.APIReader, discovery: o.Discovery, templates: &templateStateCache{entries: lru.New(maxTemplateStates)}, now: o.Now},
 		karmada:       o.Karmada, limits: o.Limits, recent: newRecentDeletions(), works: tracker, reports: o.Reports, events: o.Events, readEpoch: o.ReadEpoch,
 	}, nil
 }
@@ -99,11 +101,12 @@ type Decision struct {
 	epoch epoch.Epoch
 }
 
-// Process decides about the deletion of a Work and executes the decision, except for the deletion of
-// objects in the member: the caller of a push mode cluster or of an agent deletes or releases them if
-// the action is Delete, and then calls Release. For a pull mode cluster, Process permits the agent to
-// delete the objects, or takes back the permission. Every deletion of objects in a member needs this
-// decision. The returned RecheckAfter is the delay before the caller must call Process again.
+// Process decides about the deletion of a Work and executes the decision, except for the deletion
+// of objects in the member: the caller of a push mode cluster or of an agent deletes or releases
+// them if the action is Delete, and then calls Release. For a pull mode cluster, Process permits
+// the agent to delete the objects, or takes back the permission. Every deletion of objects in a
+// member needs this decision. The returned RecheckAfter is the delay before the caller must call
+// Process again.
 //
 // If the cluster is unreachable, nothing can be deleted there, and the facts may change before the
 // cluster is reachable again. Process then neither counts deletions nor reads templates.
@@ -135,8 +138,8 @@ func (g *Guard) Process(ctx context.Context, cluster *clusterv1alpha1.Cluster, k
 	return decision.Decision, err
 }
 
-// decide returns the decision about the deletion of a Work, without any effect except that it counts
-// the deletion.
+// decide returns the decision about the deletion of a Work, without any effect except that it
+// counts the deletion.
 func (g *Guard) decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, isReachable bool) (Decision, error) {
 	if g.agent != nil {
 		facts, err := g.agent.collectFacts(ctx, karmadaWork)
@@ -158,7 +161,8 @@ func (g *Guard) decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, ka
 	return decision, nil
 }
 
-// collectAllFacts returns the facts about the deletion of a Work, without the state of its template.
+// collectAllFacts returns the facts about the deletion of a Work, without the state of its
+// template.
 func (g *Guard) collectAllFacts(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (decision Decision, err error) {
 	if decision.Facts, err = g.collectFacts(ctx, cluster, karmadaWork); err != nil {
 		return decision, err
@@ -190,9 +194,9 @@ func (g *Guard) isAllowed(karmadaWork *workv1alpha1.Work, current epoch.Epoch) b
 	return current.Permits(karmadaWork) || g.works.isSettled(karmadaWork)
 }
 
-// hasAgentLostPermissions reports whether the agent may delete the objects of a Work but cannot do so
-// any more, because the execution namespace is being deleted. A cluster in deletion is left to the
-// cluster controller.
+// hasAgentLostPermissions reports whether the agent may delete the objects of a Work but cannot do
+// so any more, because the execution namespace is being deleted. A cluster in deletion is left to
+// the cluster controller.
 func (g *Guard) hasAgentLostPermissions(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) (bool, error) {
 	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || cluster.DeletionTimestamp != nil ||
 		!decision.epoch.Permits(karmadaWork) || decision.Facts.DeletionAge < guard.LostPermissionsDelay {
@@ -239,16 +243,17 @@ func (g *Guard) countDeletion(cluster string, karmadaWork *workv1alpha1.Work, fa
 }
 
 const (
-	// permissionRecheckDelay is the interval at which a permitted deletion is decided again, because
-	// the agent may lose its permissions.
+	// permissionRecheckDelay is the interval at which a permitted deletion is decided again,
+	// because the agent may lose its permissions.
 	permissionRecheckDelay = 30 * time.Second
 	// conflictRecheckDelay is the delay after a conflict. The Work is processed again after this
 	// delay, because the watch does not queue it if only its status changed.
 	conflictRecheckDelay = 200 * time.Millisecond
 )
 
-// writePermission permits the agent to delete the objects of a Work, or takes back its permission if
-// the deletion is held. The patch has the resourceVersion and the UID of the Work as preconditions.
+// writePermission permits the agent to delete the objects of a Work, or takes back its permission
+// if the deletion is held. The patch has the resourceVersion and the UID of the Work as
+// preconditions.
 func (g *Guard) writePermission(ctx context.Context, karmadaWork *workv1alpha1.Work, decision Decision) (recheckAfter time.Duration, err error) {
 	desired := karmadaWork.DeepCopy()
 	recheckAfter = decision.RecheckAfter

@@ -42,10 +42,6 @@ const (
 	unexplainingStateTTL = 500 * time.Millisecond
 )
 
-func newTemplateStateCache() *templateStateCache {
-	return &templateStateCache{entries: lru.New(maxTemplateStates)}
-}
-
 func (c *templateStateCache) get(binding string, now time.Time) (guard.TemplateState, bool) {
 	value, ok := c.entries.Get(binding)
 	if !ok || binding == "" {

@@ -176,7 +176,7 @@ func (k karmadaReader) verifySettled(ctx context.Context, cluster string) error 
 	name := work.ExecutionNamespace(cluster)
 	stored, err := k.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return work.CheckWorksComplete(name, nil, time.Now())
+		return work.VerifyWorksComplete(name, nil, time.Now())
 	}
 	if err != nil {
 		return fmt.Errorf("reading namespace %s of the control plane: %w", name, err)
@@ -185,7 +185,7 @@ func (k karmadaReader) verifySettled(ctx context.Context, cluster string) error 
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, namespace); err != nil {
 		return fmt.Errorf("reading namespace %s of the control plane: %w", name, err)
 	}
-	return work.CheckWorksComplete(name, namespace, time.Now())
+	return work.VerifyWorksComplete(name, namespace, time.Now())
 }
 
 // listAwaited returns the objects that the bindings expect in the clusters.

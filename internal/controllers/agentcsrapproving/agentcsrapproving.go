@@ -158,7 +158,7 @@ func (r *reconciler) processItem(ctx context.Context, key item) (requeueAfter ti
 	if key.request != "" {
 		return r.processRequest(ctx, key.request)
 	}
-	return requeueSoon(r.ensureRights(ctx, key.cluster))
+	return requeueSoon(r.ensurePermissions(ctx, key.cluster))
 }
 
 // requeueSoon returns the delay until the next pass if wait is true, because the next pass waits
@@ -170,9 +170,9 @@ func requeueSoon(wait bool, err error) (time.Duration, error) {
 	return deletionWaitDelay, nil
 }
 
-// ensureRights restores the permissions of the agent of a Cluster. If no Cluster has the name, it cleans
-// up after a registration that was not completed.
-func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, err error) {
+// ensurePermissions restores the permissions of the agent of a Cluster. If no Cluster has the name,
+// it cleans up after a registration that was not completed.
+func (r *reconciler) ensurePermissions(ctx context.Context, name string) (wait bool, err error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, cluster)
 	if err != nil {
@@ -185,29 +185,29 @@ func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, 
 	case cluster.DeletionTimestamp != nil:
 		return false, nil
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
-		return false, r.withdrawRights(ctx, cluster)
+		return false, r.removePermissions(ctx, cluster)
 	}
 	record, err := r.readRecord(ctx, cluster)
 	if err != nil {
 		return false, err
 	}
 	if record == nil {
-		return r.grantRemovalRights(ctx, cluster)
+		return r.grantRemovalPermissions(ctx, cluster)
 	}
-	return r.grantRights(ctx, *record)
+	return r.grantPermissions(ctx, *record)
 }
 
-// withdrawRights is called for a Cluster without an agent. It removes the permissions of an agent that
-// registered the name before this Cluster was joined under that name, because that agent could read
-// the credentials of the Cluster. An agent that belonged to this Cluster earlier keeps its permissions
-// until a user deletes them.
-func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// removePermissions is called for a Cluster without an agent. It removes the permissions of an
+// agent that registered the name before this Cluster was joined under that name, because that agent
+// could read the credentials of the Cluster. An agent that belonged to this Cluster earlier keeps
+// its permissions until a user deletes them.
+func (r *reconciler) removePermissions(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
 	if err != nil || exists && len(role.OwnerReferences) > 0 {
 		return err
 	}
-	if err := errors.Join(r.deleteRecord(ctx, cluster.Name), r.deleteBindings(ctx, cluster)); err != nil || !exists || !isManaged(role, cluster.Name) {
+	if err := errors.Join(r.annotateNamespace(ctx, cluster.Name, nil), r.deleteBindings(ctx, cluster)); err != nil || !exists || !isManaged(role, cluster.Name) {
 		return err
 	}
 	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {

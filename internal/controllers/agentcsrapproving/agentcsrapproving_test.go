@@ -190,7 +190,7 @@ func newManagedRole(owners ...metav1.OwnerReference) *rbacv1.ClusterRole {
 	}}
 }
 
-func TestAgentOfANameGetsNoRightsForAnotherCluster(t *testing.T) {
+func TestAgentOfANameGetsNoPermissionsForAnotherCluster(t *testing.T) {
 	owned := newManagedRole(metav1.OwnerReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: "east", UID: "cluster"})
 	foreign := newManagedRole()
 	foreign.Labels = nil
@@ -219,7 +219,7 @@ func TestAgentOfANameGetsNoRightsForAnotherCluster(t *testing.T) {
 	}
 }
 
-func TestChangedRightsAreRepaired(t *testing.T) {
+func TestChangedPermissionsAreRepaired(t *testing.T) {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "cluster"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	tests := map[string]func(t *testing.T, karmada client.Client, right client.Object) error{
 		"deleted": func(t *testing.T, karmada client.Client, right client.Object) error {
@@ -295,7 +295,7 @@ func TestUnusedNamespaceOfARegistrationIsDeleted(t *testing.T) {
 	}{
 		"an incomplete registration":     {[]client.Object{newNamespace(registered)}, true},
 		"a namespace of another creator": {[]client.Object{newNamespace(nil)}, false},
-		"an agent with rights":           {[]client.Object{newNamespace(registered), newManagedRole()}, false},
+		"an agent with permissions":      {[]client.Object{newNamespace(registered), newManagedRole()}, false},
 		"a namespace with a Work": {
 			[]client.Object{newNamespace(registered), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace("east"), Name: "held"}}}, false,
 		},

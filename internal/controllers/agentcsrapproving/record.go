@@ -86,12 +86,6 @@ func (r *reconciler) storeRecord(ctx context.Context, role *rbacv1.ClusterRole, 
 	}, record.scope))
 }
 
-// deleteRecord removes the record from the execution namespace, so that deleted permissions are not
-// restored.
-func (r *reconciler) deleteRecord(ctx context.Context, cluster string) error {
-	return r.annotateNamespace(ctx, cluster, nil)
-}
-
 // annotateNamespace replaces the record in the annotations of the execution namespace, if the
 // namespace exists.
 func (r *reconciler) annotateNamespace(ctx context.Context, cluster string, record map[string]string) error {

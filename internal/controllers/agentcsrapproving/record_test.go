@@ -25,7 +25,8 @@ func newPullCluster() *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "cluster"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 }
 
-// newRegistration returns a control plane in which the cluster east has an agent with all permissions.
+// newRegistration returns a control plane in which the cluster east has an agent with all
+// permissions.
 func newRegistration(t *testing.T) (client.WithWatch, *reconciler) {
 	t.Helper()
 	role := newManagedRole()
@@ -38,9 +39,9 @@ func newRegistration(t *testing.T) (client.WithWatch, *reconciler) {
 	return karmada, r
 }
 
-// deleteRights deletes all roles of the agent, as the garbage collector does after the ClusterRole
-// of the agent was deleted.
-func deleteRights(t *testing.T, karmada client.Client) {
+// deletePermissions deletes all roles of the agent, as the garbage collector does after the
+// ClusterRole of the agent was deleted.
+func deletePermissions(t *testing.T, karmada client.Client) {
 	t.Helper()
 	for _, right := range agent.RBACObjects("east", "clusters") {
 		if err := karmada.Delete(t.Context(), right); err != nil {
@@ -65,7 +66,7 @@ func setMode(t *testing.T, karmada client.Client, r *reconciler, mode clusterv1a
 	}
 }
 
-func TestDeletedRightsAreRestoredForTheSameClusterOnly(t *testing.T) {
+func TestDeletedPermissionsAreRestoredForTheSameClusterOnly(t *testing.T) {
 	tests := map[string]struct {
 		between  func(t *testing.T, karmada client.Client, r *reconciler)
 		restored bool
@@ -95,7 +96,7 @@ func TestDeletedRightsAreRestoredForTheSameClusterOnly(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			karmada, r := newRegistration(t)
-			deleteRights(t, karmada)
+			deletePermissions(t, karmada)
 			test.between(t, karmada, r)
 			if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 				t.Fatal(err)
@@ -118,7 +119,7 @@ func TestDeletedRightsAreRestoredForTheSameClusterOnly(t *testing.T) {
 	}
 }
 
-func TestRightsOfAnEarlierClusterAreNotRestored(t *testing.T) {
+func TestPermissionsOfAnEarlierClusterAreNotRestored(t *testing.T) {
 	earlier := newManagedRole(metav1.OwnerReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: "east", UID: "earlier"})
 	karmada := newControlPlane(t, newPullCluster(), earlier)
 	if err := reconcileUntilStable(newReconciler(karmada), item{cluster: "east"}); err != nil {
@@ -159,13 +160,13 @@ func TestRecordIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestRenewalDoesNotRestoreRights(t *testing.T) {
+func TestRenewalDoesNotRestorePermissions(t *testing.T) {
 	tests := map[string]struct {
 		mode clusterv1alpha1.ClusterSyncMode
 		want string
 	}{
-		"a pull mode Cluster without rights of the agent": {clusterv1alpha1.Pull, "Approved AutoApproved"},
-		"a Cluster joined in push mode under the name":    {clusterv1alpha1.Push, "AgentNotApproved ClusterNotRegistered"},
+		"a pull mode Cluster without permissions of the agent": {clusterv1alpha1.Pull, "Approved AutoApproved"},
+		"a Cluster joined in push mode under the name":         {clusterv1alpha1.Push, "AgentNotApproved ClusterNotRegistered"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

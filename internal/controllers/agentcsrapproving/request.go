@@ -30,15 +30,9 @@ func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 		return false
 	}
 	if approved != nil {
-		return isManuallyApproved(approved) && findCondition(csr, agent.ConditionPermissionsGranted) == nil
+		return approved.Reason != clusterv1alpha1.AgentReasonAutoApproved && findCondition(csr, agent.ConditionPermissionsGranted) == nil
 	}
 	return len(csr.Status.Certificate) == 0 && findCondition(csr, agent.ConditionNotApproved) == nil
-}
-
-// isManuallyApproved reports whether a request was approved by a user and not by this controller.
-// For a request that this controller approved, the permissions were granted before the approval.
-func isManuallyApproved(approved *certificatesv1.CertificateSigningRequestCondition) bool {
-	return approved.Reason != clusterv1alpha1.AgentReasonAutoApproved
 }
 
 func findCondition(csr *certificatesv1.CertificateSigningRequest, conditionType certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
@@ -108,9 +102,9 @@ func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.Cert
 	switch {
 	case request.Generator:
 	case decision.Renewal:
-		wait, err = r.ensureRights(ctx, request.Cluster)
+		wait, err = r.ensurePermissions(ctx, request.Cluster)
 	default:
-		wait, err = r.grantRights(ctx, newAgentRecord(csr, request, facts))
+		wait, err = r.grantPermissions(ctx, newAgentRecord(csr, request, facts))
 	}
 	if err != nil || wait {
 		return wait, err
@@ -146,8 +140,8 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 	return facts, err
 }
 
-// readClusters returns the Clusters with the name of a cluster, or with the name of a Secret that the
-// agent of the cluster can read.
+// readClusters returns the Clusters with the name of a cluster, or with the name of a Secret that
+// the agent of the cluster can read.
 func (r *reconciler) readClusters(ctx context.Context, name string) (clusters []clusterv1alpha1.Cluster, err error) {
 	for _, name := range agent.ReadableSecrets(name) {
 		cluster := clusterv1alpha1.Cluster{}
@@ -246,7 +240,7 @@ func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificate
 	if request.Generator || !agent.IsValidName(request.Cluster) {
 		return false, nil
 	}
-	if wait, err := r.grantRights(ctx, newAgentRecord(csr, request, facts)); err != nil || wait {
+	if wait, err := r.grantPermissions(ctx, newAgentRecord(csr, request, facts)); err != nil || wait {
 		return wait, err
 	}
 	csr.Status.Conditions = slices.DeleteFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {

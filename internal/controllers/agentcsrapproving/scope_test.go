@@ -65,7 +65,7 @@ func TestScopeOfTokenLimitsRequest(t *testing.T) {
 	}
 }
 
-func TestScopeIsRestoredWithRights(t *testing.T) {
+func TestScopeIsRestoredWithPermissions(t *testing.T) {
 	role := newManagedRole()
 	role.Annotations = map[string]string{clusterv1alpha1.AgentRequestAnnotation: "1", clusterv1alpha1.ClusterNamespaceAnnotation: "clusters", clusterv1alpha1.RegistrationScopeAnnotation: `{"region":"eu"}`}
 	karmada := newControlPlane(t, newPullCluster(), role)
@@ -73,7 +73,7 @@ func TestScopeIsRestoredWithRights(t *testing.T) {
 	if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 		t.Fatal(err)
 	}
-	deleteRights(t, karmada)
+	deletePermissions(t, karmada)
 	if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 		t.Fatal(err)
 	}

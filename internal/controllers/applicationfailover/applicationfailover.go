@@ -98,7 +98,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
 			For(binding.New(namespaced), builder.WithPredicates(loop.OnlyMatchingBindings(hasFailover))).
-			WatchesRawSource(r.onRules()).
+			WatchesRawSource(r.newRulesSource()).
 			WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
@@ -148,7 +148,7 @@ func (r *reconciler) processBinding(ctx context.Context, bound binding.Object) (
 	if len(d.evicted) > 0 {
 		klog.FromContext(ctx).Info("Evicting an unhealthy application", "members", strings.Join(clustersOf(d.evicted), ","))
 	}
-	r.observed.store(client.ObjectKeyFromObject(bound), bound.GetUID(), d.observed)
+	r.observed.storeUnhealthySince(client.ObjectKeyFromObject(bound), bound.GetUID(), d.observed)
 	if err := r.recordEvents(bound, d.evicted, d.evictionErr); err != nil {
 		return 0, err
 	}
@@ -338,7 +338,7 @@ func (u *unhealthyTracker) memoryOf(key types.NamespacedName, uid types.UID) fai
 	return nil
 }
 
-func (u *unhealthyTracker) store(key types.NamespacedName, uid types.UID, memory failover.UnhealthySince) {
+func (u *unhealthyTracker) storeUnhealthySince(key types.NamespacedName, uid types.UID, memory failover.UnhealthySince) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(memory) == 0 {

@@ -38,7 +38,7 @@ func TestChangedRuleQueuesFailovers(t *testing.T) {
 			f, table := newFixture(t, test.bound), &interpreters.Table{}
 			f.rules = table
 			var queued []string
-			for _, request := range looptest.QueuedBy(t, f.onRules, func() { table.Set(test.kind, healthRule()) }) {
+			for _, request := range looptest.QueuedBy(t, f.newRulesSource, func() { table.Set(test.kind, healthRule()) }) {
 				queued = append(queued, request.String())
 			}
 			if diff := cmp.Diff(test.want, queued); diff != "" {

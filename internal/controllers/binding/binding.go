@@ -124,12 +124,12 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 func addController(mgr manager.Manager, r *reconciler) error {
 	controllers := builder.ControllerManagedBy(mgr).Named(controllerName(r.namespaced)).
 		For(binding.New(r.namespaced), builder.WithPredicates(onlyRelevantUpdates())).
-		Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride()).
-		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-		Watches(&workv1alpha1.Work{}, r.onWork()).
-		WatchesRawSource(r.onRules())
+		Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.newOverrideHandler()).
+		Watches(&clusterv1alpha1.Cluster{}, r.newClusterHandler()).
+		Watches(&workv1alpha1.Work{}, r.newWorkHandler()).
+		WatchesRawSource(r.newRulesSource())
 	if r.namespaced {
-		controllers = controllers.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
+		controllers = controllers.Watches(&policyv1alpha1.OverridePolicy{}, r.newOverrideHandler())
 	}
 	err := controllers.WithOptions(loop.ControllerOptions[reconcile.Request](mgr, r.options.workers(r.namespaced), r.options.Backoff)).Complete(r)
 	if err != nil {
@@ -198,7 +198,7 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 		outcome.isDecided = true
 		return r.finishReconcile(ctx, outcome)
 	}
-	if err := r.checkReference(ctx, bound); err != nil {
+	if err := r.verifyReference(ctx, bound); err != nil {
 		outcome.addFailureForAll(targets, withDeliveredHint(err, works))
 		return r.finishReconcile(ctx, outcome)
 	}

@@ -59,8 +59,8 @@ func (o *orphanTracker) delete(bindingKey types.NamespacedName) {
 // finalizer of the binding waits until the Works are deleted. Works remain only if a client removes
 // this finalizer.
 //
-// A cache without the binding does not prove that the binding is absent. The API server must answer
-// that no binding has this name, and that no binding has the ID in the labels of the Works.
+// A cache without the binding does not prove that the binding does not exist. The API server must
+// respond that no binding has this name, and that no binding has the ID in the labels of the Works.
 func (r *reconciler) collectOrphans(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	works, err := r.worksByKey(ctx, key)
 	works = withoutTerminating(works)
@@ -109,7 +109,7 @@ func (r *reconciler) worksByKey(ctx context.Context, key types.NamespacedName) (
 // ownID. It also removes Works without an ID, because it cannot prove that no binding owns them.
 //
 // The list request for bindings also proves that the API server serves the kind of the bindings: an
-// API server that does not serve the kind answers NotFound for every binding.
+// API server that does not serve the kind responds with NotFound for every binding.
 func (r *reconciler) onlyUnowned(ctx context.Context, ownID string, works []*workv1alpha1.Work) ([]*workv1alpha1.Work, error) {
 	label := binding.PermanentIDLabel(binding.New(r.namespaced))
 	inUse := map[string]bool{"": true, ownID: ownID == ""}

@@ -46,8 +46,8 @@ type syncOutcome struct {
 	// exist.
 	template *unstructured.Unstructured
 	failures []error
-	// isDecided is true if the outcome is known for every target: a Work, a failure, or nothing to
-	// render.
+	// isDecided is true if the outcome is decided for every target: a Work, a failure, or nothing
+	// to render.
 	isDecided bool
 	// hasUnmarkedWork is true if at least one current Work has no mark that shows that it is
 	// current; see work.IsMarkedCurrent.

@@ -14,11 +14,11 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// checkReference returns a *tenancy.ForbiddenError for a binding that refers to an object outside
+// verifyReference returns a *tenancy.ForbiddenError for a binding that refers to an object outside
 // its scope, or to an object that is never propagated. It returns another error if the check fails.
 // It does not look up whether the kind is namespaced, because the read of an object in the wrong
 // scope finds nothing anyway.
-func (r *reconciler) checkReference(ctx context.Context, bound binding.Object) error {
+func (r *reconciler) verifyReference(ctx context.Context, bound binding.Object) error {
 	ref := bound.BindingSpec().Resource
 	if rejection := tenancy.CheckReference(bound.GetNamespace(), ref, tenancy.UnknownScope); rejection != nil {
 		return rejection

@@ -35,7 +35,7 @@ func TestDeletedWorkIsRecreatedLaterInPullMode(t *testing.T) {
 			}}
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			w.onWork().Delete(t.Context(), event.DeleteEvent{Object: deleted}, q)
+			w.newWorkHandler().Delete(t.Context(), event.DeleteEvent{Object: deleted}, q)
 			if q.Len() != tc.want {
 				t.Errorf("%d bindings are queued at once, want %d", q.Len(), tc.want)
 			}

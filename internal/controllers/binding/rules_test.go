@@ -46,7 +46,7 @@ func TestChangedRuleReachesWorks(t *testing.T) {
 			table.Set(deployments, revising("replicas"))
 			w.reconcile()
 			var queued []string
-			for _, request := range looptest.QueuedBy(t, w.onRules, func() { table.Set(test.kind, test.rules) }) {
+			for _, request := range looptest.QueuedBy(t, w.newRulesSource, func() { table.Set(test.kind, test.rules) }) {
 				queued = append(queued, request.String())
 			}
 			if diff := cmp.Diff(test.queued, queued); diff != "" {

@@ -44,12 +44,12 @@ func isRelevantUpdate(older, newer binding.Object) bool {
 		binding.PermanentID(older) != binding.PermanentID(newer) || binding.HaveSuspendedDependentsChanged(older, newer)
 }
 
-// onWork queues a binding when one of its Works is deleted. It also queues a binding when a Work
-// appears in a cluster that does not need it, because the binding may have been changed or deleted
-// while the Work was written. At the start of the process every Work queues its binding, because
-// the binding may have been deleted in the meantime. A deleted Work that the binding still needs is
-// created again, after a delay if its cluster is in pull mode.
-func (r *reconciler) onWork() handler.EventHandler {
+// newWorkHandler returns a handler that queues a binding when one of its Works is deleted. It also
+// queues a binding when a Work appears in a cluster that does not need it, because the binding may
+// have been changed or deleted while the Work was written. At the start of the process every Work
+// queues its binding, because the binding may have been deleted in the meantime. A deleted Work
+// that the binding still needs is created again, after a delay if its cluster is in pull mode.
+func (r *reconciler) newWorkHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			changedWork, ok := e.Object.(*workv1alpha1.Work)
@@ -87,9 +87,10 @@ func (r *reconciler) expectsWork(ctx context.Context, key types.NamespacedName, 
 	return ok && binding.ExpectedClusters(bound.BindingSpec()).Has(cluster)
 }
 
-// onCluster queues the bindings that target a cluster when the cluster is registered, and when a
-// change of the cluster may change the override policies that select it.
-func (r *reconciler) onCluster() handler.EventHandler {
+// newClusterHandler returns a handler that queues the bindings that target a cluster when the
+// cluster is registered, and when a change of the cluster may change the override policies that
+// select it.
+func (r *reconciler) newClusterHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
@@ -142,10 +143,10 @@ func (r *reconciler) findBindings(ctx context.Context, filters ...client.ListOpt
 	return found
 }
 
-// onOverride queues the bindings whose template is selected by an override policy, or was selected
-// before the policy changed. It ignores the initial list, because every binding is queued at the
-// start anyway.
-func (r *reconciler) onOverride() handler.EventHandler {
+// newOverrideHandler returns a handler that queues the bindings whose template is selected by an
+// override policy, or was selected before the policy changed. It ignores the initial list, because
+// every binding is queued at the start anyway.
+func (r *reconciler) newOverrideHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {

@@ -328,7 +328,7 @@ func TestDeletedWorkEndsPendingWrite(t *testing.T) {
 			of.ResourceVersion = tc.deleted
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			w.onWork().Delete(t.Context(), event.DeleteEvent{Object: of}, q)
+			w.newWorkHandler().Delete(t.Context(), event.DeleteEvent{Object: of}, q)
 			if q.Len() != 1 {
 				t.Errorf("%d bindings are queued, want 1", q.Len())
 			}

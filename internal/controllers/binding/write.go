@@ -34,8 +34,8 @@ type batch struct {
 	works     []*workv1alpha1.Work
 }
 
-// worksIn returns those Works of the batch that are in a cluster.
-func (b batch) worksIn(cluster string) []*workv1alpha1.Work {
+// worksForCluster returns those Works of the batch that are in a cluster.
+func (b batch) worksForCluster(cluster string) []*workv1alpha1.Work {
 	var inside []*workv1alpha1.Work
 	for _, each := range b.works {
 		if each.Namespace == work.ExecutionNamespace(cluster) {
@@ -79,14 +79,14 @@ func (r *reconciler) writeWorks(ctx context.Context, b batch) []targetResult {
 // writeWork creates or updates the Work of one target.
 func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2.TargetCluster) targetResult {
 	failed := func(err error) targetResult { return targetResult{cluster: target.Name, err: err} }
-	present := b.worksIn(target.Name)
-	if remaining := withoutTerminating(present); len(remaining) == 1 && binding.BelongsTo(remaining[0], b.bound) && policy.IsReleased(b.bound) {
+	existing := b.worksForCluster(target.Name)
+	if remaining := withoutTerminating(existing); len(remaining) == 1 && binding.BelongsTo(remaining[0], b.bound) && policy.IsReleased(b.bound) {
 		// The Work is not updated, because no policy claims the current state of the template. A
 		// reconcile for another reason, such as a start of the process, must not deliver this state
 		// to the member.
 		return targetResult{cluster: target.Name, workName: remaining[0].Name, isMarked: work.IsMarkedCurrent(remaining[0], b.bound, target)}
 	}
-	cluster, err := r.targetCluster(ctx, target.Name, len(present) > 0)
+	cluster, err := r.targetCluster(ctx, target.Name, len(existing) > 0)
 	if err != nil {
 		return failed(err)
 	}
@@ -96,7 +96,7 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 			Overrides: b.overrides, PermanentID: id, PassPreservedState: r.options.InjectState,
 		})
 	}
-	desired, err := render(permanentIDOf(present))
+	desired, err := render(permanentIDOf(existing))
 	if err != nil {
 		return failed(err)
 	}
@@ -109,7 +109,7 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	switch {
 	case err == nil:
 		written, err = r.updateWork(ctx, b.bound, stored, desired)
-	case len(present) > 0:
+	case len(existing) > 0:
 		// The rendered Work has another name than the existing Work of this cluster, because an
 		// override changed the name of the object. The existing Work keeps its ID until it is
 		// deleted, so the new Work gets an ID of its own.
@@ -129,15 +129,15 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	return result
 }
 
-// targetCluster returns the Cluster of a target. present is true if the target has a Work already.
+// targetCluster returns the Cluster of a target. hasWork is true if the target already has a Work.
 // If it has none, targetCluster returns an error for a Cluster that is being deleted, because its
 // execution namespace rejects new objects.
-func (r *reconciler) targetCluster(ctx context.Context, name string, present bool) (*clusterv1alpha1.Cluster, error) {
+func (r *reconciler) targetCluster(ctx context.Context, name string, hasWork bool) (*clusterv1alpha1.Cluster, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
-	if cluster.DeletionTimestamp != nil && !present {
+	if cluster.DeletionTimestamp != nil && !hasWork {
 		return nil, &blockedError{"the cluster is being deleted"}
 	}
 	return cluster, nil
@@ -145,8 +145,8 @@ func (r *reconciler) targetCluster(ctx context.Context, name string, present boo
 
 // permanentIDOf returns the permanent ID for the Work of a cluster: the ID of the existing Work, or
 // else a new ID.
-func permanentIDOf(present []*workv1alpha1.Work) string {
-	for _, each := range present {
+func permanentIDOf(existing []*workv1alpha1.Work) string {
+	for _, each := range existing {
 		if id := each.Labels[workv1alpha1.WorkPermanentIDLabel]; id != "" && each.DeletionTimestamp == nil {
 			return id
 		}

@@ -105,16 +105,16 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	}
 	reportPacer := loop.NewPacer[reconcile.Request](o.Pacing, 0)
 	window := func() time.Duration { return reportPacer.CollectDelay(o.Pacing.Aggregate, time.Now()) }
-	bindings, works := onBinding(window, o.Pacing.Settle), onWork(window, o.Pacing.Settle)
+	bindings, works := newBindingHandler(window, o.Pacing.Settle), newWorkHandler(window, o.Pacing.Settle)
 	options := loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)
 	options.ReconciliationTimeout = reconcileTimeout
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, bindings).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, bindings).
 		Watches(&workv1alpha1.Work{}, works).
-		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-		WatchesRawSource(r.onRules(true)).
-		WatchesRawSource(r.onRules(false)).
+		Watches(&clusterv1alpha1.Cluster{}, r.newClusterHandler()).
+		WatchesRawSource(r.newRulesSource(true)).
+		WatchesRawSource(r.newRulesSource(false)).
 		WithOptions(options).
 		Complete(r)
 }
@@ -149,17 +149,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	rendering := work.RenderingOf(stored)
-	account := work.Aggregate(works, stored.BindingSpec().Resource, r.clusterStates(ctx, stored, rendering))
+	aggregation := work.Aggregate(works, stored.BindingSpec().Resource, r.clusterStates(ctx, stored, rendering))
 	isRendered := rendering.IsComplete(works)
-	if wait := r.reportDelay(request, stored, account, isRendered); wait > 0 {
+	if wait := r.reportDelay(request, stored, aggregation, isRendered); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if stored, err = r.writeBindingStatus(ctx, request, stored, account, isRendered); err != nil || stored == nil {
+	if stored, err = r.writeBindingStatus(ctx, request, stored, aggregation, isRendered); err != nil || stored == nil {
 		return loop.Result(err)
 	}
-	r.events.RecordSuccess(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(account.Items))
-	r.recordUnhealthyEvents(stored, account.Items)
-	err = r.aggregateTemplateStatus(ctx, request, stored, account.Items)
+	r.events.RecordSuccess(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(aggregation.Items))
+	r.recordUnhealthyEvents(stored, aggregation.Items)
+	err = r.aggregateTemplateStatus(ctx, request, stored, aggregation.Items)
 	return loop.Result(r.reportAggregation(ctx, request, stored, err))
 }
 
@@ -180,13 +180,13 @@ func (r *reconciler) reportAggregation(ctx context.Context, request reconcile.Re
 // reportDelay returns how long to delay the write of the status of a binding because its clusters
 // are expected to report again soon. isRendered is true if all Works are rendered from the current
 // spec.
-func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, account work.Aggregation, isRendered bool) time.Duration {
+func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, aggregation work.Aggregation, isRendered bool) time.Duration {
 	now, expected := r.now(), binding.ExpectedClusters(stored.BindingSpec())
-	if isRendered && isRolloutInProgress(expected, account.Items) {
+	if isRendered && isRolloutInProgress(expected, aggregation.Items) {
 		return r.progress.TurnDelay(request, now, r.pacing.Progress, now)
 	}
 	r.progress.EndWait(request)
-	if !isRendered || account.HasPendingApply(expected) {
+	if !isRendered || aggregation.HasPendingApply(expected) {
 		return r.lag.TurnDelay(request, now, r.pacing.Lag, now)
 	}
 	r.lag.EndWait(request)
@@ -239,8 +239,8 @@ func (r *reconciler) readBinding(ctx context.Context, request reconcile.Request)
 
 // writeBindingStatus writes the collected statuses of the Works to the status of the binding. It
 // returns the current binding, or nil if the binding was deleted.
-func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Aggregation, isRendered bool) (binding.Object, error) {
-	condition := account.FullyAppliedCondition(binding.ExpectedClusters(stored.BindingSpec()), stored.GetGeneration())
+func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, aggregation work.Aggregation, isRendered bool) (binding.Object, error) {
+	condition := aggregation.FullyAppliedCondition(binding.ExpectedClusters(stored.BindingSpec()), stored.GetGeneration())
 	condition.LastTransitionTime = metav1.NewTime(r.now())
 	current := []metav1.Condition{condition}
 	if condition.Status == metav1.ConditionTrue && !isRendered {
@@ -250,7 +250,7 @@ func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.R
 		current = nil
 	}
 	reported := binding.Copy(stored)
-	if !mergeStatus(reported.BindingStatus(), account.Items, current...) {
+	if !mergeStatus(reported.BindingStatus(), aggregation.Items, current...) {
 		return stored, nil
 	}
 	if _, err := patch.Status(ctx, r.karmada, stored, reported); err != nil {

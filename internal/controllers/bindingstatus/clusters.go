@@ -69,9 +69,10 @@ func (r *reconciler) cachedCluster(ctx context.Context, name string) *clusterv1a
 	return cluster
 }
 
-// onCluster queues the bindings with Works in a cluster that became unready or ready again, or that
-// began or stopped to reject the credentials. It queues them at intervals and with low priority.
-func (r *reconciler) onCluster() handler.Funcs {
+// newClusterHandler returns a handler that queues the bindings with Works in a cluster that became
+// unready or ready again, or that began or stopped to reject the credentials. It queues them at
+// intervals and with low priority.
+func (r *reconciler) newClusterHandler() handler.Funcs {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
@@ -86,7 +87,8 @@ func (r *reconciler) onCluster() handler.Funcs {
 	}
 }
 
-// hasSameReadiness reports whether both versions of a Cluster lead to the same messages in bindings.
+// hasSameReadiness reports whether both versions of a Cluster lead to the same messages in
+// bindings.
 func hasSameReadiness(before, after *clusterv1alpha1.Cluster) bool {
 	return unreadySince(before).Equal(unreadySince(after)) &&
 		domaincluster.CredentialsProblem(before.Status.Conditions) == domaincluster.CredentialsProblem(after.Status.Conditions)

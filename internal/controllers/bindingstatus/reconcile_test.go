@@ -226,12 +226,12 @@ func (twoStepRules) Rules(schema.GroupVersionKind) interpreter.Rules {
 			if stored == wanted {
 				return template, nil
 			}
-			summed := template.DeepCopy()
+			aggregated := template.DeepCopy()
 			if stored != 0 {
-				unstructured.RemoveNestedField(summed.Object, "status", "replicas")
-				return summed, nil
+				unstructured.RemoveNestedField(aggregated.Object, "status", "replicas")
+				return aggregated, nil
 			}
-			return summed, unstructured.SetNestedField(summed.Object, wanted, "status", "replicas")
+			return aggregated, unstructured.SetNestedField(aggregated.Object, wanted, "status", "replicas")
 		},
 	}
 }
@@ -498,7 +498,7 @@ func TestClusterReadinessQueuesBindings(t *testing.T) {
 			w := newFixture(t, webBinding("m1"), webWork("m1"), webWork("m2"), foreign)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			t.Cleanup(q.ShutDown)
-			w.onCluster().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
+			w.newClusterHandler().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
 			if q.Len() != tc.want {
 				t.Errorf("%d bindings are queued, want %d", q.Len(), tc.want)
 			}

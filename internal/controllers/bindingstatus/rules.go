@@ -6,8 +6,8 @@ import (
 	"karmada.io/karmada/internal/access/interpreters"
 )
 
-// onRules queues the bindings of one scope for templates of a kind whose rules changed, because the
-// status of these templates may be aggregated differently.
-func (r *reconciler) onRules(namespaced bool) source.Source {
+// newRulesSource returns a source that queues the bindings of one scope for templates of a kind
+// whose rules changed, because the status of these templates may be aggregated differently.
+func (r *reconciler) newRulesSource(namespaced bool) source.Source {
 	return interpreters.NewSource(r.rules, interpreters.BindingsOf(r.karmada, namespaced, isPlaced))
 }

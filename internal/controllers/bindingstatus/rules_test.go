@@ -23,8 +23,8 @@ import (
 // aggregating returns a rule that reports a fixed number of replicas.
 func aggregating(replicas int64) interpreter.Rules {
 	return interpreter.Rules{AggregateStatus: func(_ context.Context, template *unstructured.Unstructured, _ []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
-		summed := template.DeepCopy()
-		return summed, unstructured.SetNestedField(summed.Object, replicas, "status", "replicas")
+		aggregated := template.DeepCopy()
+		return aggregated, unstructured.SetNestedField(aggregated.Object, replicas, "status", "replicas")
 	}}
 }
 
@@ -39,7 +39,7 @@ func TestChangedRuleReachesTemplates(t *testing.T) {
 	w.expectWrites("status of web-deployment")
 	var queued []string
 	for _, namespaced := range []bool{true, false} {
-		watched := func() source.Source { return w.onRules(namespaced) }
+		watched := func() source.Source { return w.newRulesSource(namespaced) }
 		for _, request := range looptest.QueuedBy(t, watched, func() { table.Set(deployments, aggregating(4)) }) {
 			queued = append(queued, request.String())
 		}
@@ -69,7 +69,7 @@ func TestRuleThatIsRemovedDuringAPassWritesNothing(t *testing.T) {
 	})
 	w.expectWrites("status of web-deployment", "status of web")
 	template := &unstructured.Unstructured{}
-	if err := w.writeAggregated(t.Context(), aggregation{template: webBinding().Spec.Resource}, template); err != nil {
+	if err := w.writeAggregated(t.Context(), templateAggregation{template: webBinding().Spec.Resource}, template); err != nil {
 		t.Error(err)
 	}
 }

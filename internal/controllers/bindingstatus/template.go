@@ -21,16 +21,16 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// maxConflictTries is the maximum number of attempts to compute and write a status while other
+// maxConflictAttempts is the maximum number of attempts to compute and write a status while other
 // clients write the template.
-const maxConflictTries = 5
+const maxConflictAttempts = 5
 
-// aggregation holds the input for the status of one template.
-type aggregation struct {
+// templateAggregation holds the input for the status of one template.
+type templateAggregation struct {
 	request  reconcile.Request
 	template workv1alpha2.ObjectReference
 	items    []workv1alpha2.AggregatedStatusItem
-	// bypassCache is true if the cache is known to be stale.
+	// bypassCache is true if the cache is stale.
 	bypassCache bool
 }
 
@@ -44,9 +44,9 @@ func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconc
 	if !tenancy.IsAllowedReference(bound.GetNamespace(), reference) || r.rules.Rules(kind).AggregateStatus == nil || r.kindsWithoutStatus.has(kind, r.now()) {
 		return nil
 	}
-	s := aggregation{request: request, template: reference, items: withMissingTargets(items, binding.TargetClusters(bound.BindingSpec()))}
+	s := templateAggregation{request: request, template: reference, items: withMissingTargets(items, binding.TargetClusters(bound.BindingSpec()))}
 	var err error
-	for range maxConflictTries {
+	for range maxConflictAttempts {
 		if err = r.tryAggregate(ctx, s); !apierrors.IsConflict(err) {
 			break
 		}
@@ -56,7 +56,7 @@ func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconc
 }
 
 // tryAggregate makes one attempt to compute and write the status.
-func (r *reconciler) tryAggregate(ctx context.Context, s aggregation) error {
+func (r *reconciler) tryAggregate(ctx context.Context, s templateAggregation) error {
 	template, err := r.readTemplate(ctx, s)
 	if err != nil || template == nil || !isTemplateOf(template, s.template) {
 		return err
@@ -78,17 +78,17 @@ const maxStatusWrites = 2
 
 // writeAggregated computes and writes the status of a template. It uses several writes if the rule
 // requires them. It writes nothing if the rule was removed during the pass.
-func (r *reconciler) writeAggregated(ctx context.Context, s aggregation, template *unstructured.Unstructured) error {
+func (r *reconciler) writeAggregated(ctx context.Context, s templateAggregation, template *unstructured.Unstructured) error {
 	aggregate := r.rules.Rules(kindOf(s.template)).AggregateStatus
 	for range maxStatusWrites {
 		if aggregate == nil {
 			return nil
 		}
-		summed, err := aggregate(ctx, template, s.items)
+		aggregated, err := aggregate(ctx, template, s.items)
 		if err != nil {
 			return &aggregationError{err}
 		}
-		stored, err := r.writeTemplate(ctx, s.request, template, summed)
+		stored, err := r.writeTemplate(ctx, s.request, template, aggregated)
 		if isRejected(err) {
 			return &aggregationError{err}
 		}
@@ -105,8 +105,8 @@ type aggregationError struct{ error }
 
 func (a *aggregationError) Unwrap() error { return a.error }
 
-// isRejected reports whether the API server, or an admission plugin, does not accept the content of a
-// write.
+// isRejected reports whether the API server, or an admission plugin, does not accept the content of
+// a write.
 func isRejected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
@@ -131,7 +131,7 @@ func withMissingTargets(items []workv1alpha2.AggregatedStatusItem, targets []wor
 // readTemplate returns the stored template, or nil if the template does not exist. It reads from
 // the API server if the cache is older than the template from which the binding was made, or older
 // than the last write of this process.
-func (r *reconciler) readTemplate(ctx context.Context, s aggregation) (*unstructured.Unstructured, error) {
+func (r *reconciler) readTemplate(ctx context.Context, s templateAggregation) (*unstructured.Unstructured, error) {
 	if s.bypassCache {
 		return r.templateReader.GetLive(ctx, kindOf(s.template), keyOf(s.template))
 	}
@@ -142,7 +142,7 @@ func (r *reconciler) readTemplate(ctx context.Context, s aggregation) (*unstruct
 	return template, err
 }
 
-func (r *reconciler) isCacheStale(template *unstructured.Unstructured, s aggregation) bool {
+func (r *reconciler) isCacheStale(template *unstructured.Unstructured, s templateAggregation) bool {
 	return isOlder(template.GetResourceVersion(), s.template.ResourceVersion) || r.writes.IsStale(s.request, template)
 }
 
@@ -156,10 +156,10 @@ func isOlder(version, than string) bool {
 	return err == nil && order < 0
 }
 
-// writeTemplate writes the status of summed if it differs from the status of the template. It
+// writeTemplate writes the status of aggregated if it differs from the status of the template. It
 // returns the stored object, or nil if it wrote nothing.
-func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Request, template, summed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	change, err := statusPatch(template, summed)
+func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Request, template, aggregated *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	change, err := statusPatch(template, aggregated)
 	if err != nil || change == nil {
 		return nil, err
 	}
@@ -178,9 +178,9 @@ func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Reques
 	return stored, nil
 }
 
-// recordMissingStatus finds out why the API server answered NotFound to a write of the status: the
-// template does not exist, or its kind has no status. It records a kind without status. If the
-// template does not exist, it does nothing.
+// recordMissingStatus finds out why the API server responded with NotFound to a write of the
+// status: the template does not exist, or its kind has no status. It records a kind without status.
+// If the template does not exist, it does nothing.
 func (r *reconciler) recordMissingStatus(ctx context.Context, template *unstructured.Unstructured) error {
 	current, err := r.templateReader.GetLive(ctx, template.GroupVersionKind(), client.ObjectKeyFromObject(template))
 	if current != nil && current.GetUID() == template.GetUID() {

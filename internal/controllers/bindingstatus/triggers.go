@@ -20,13 +20,14 @@ import (
 
 type queue = loop.Queue[reconcile.Request]
 
-// onBinding queues bindings whose status may have to follow a change of their spec. The handlers in
-// this file keep the mark of events from the initial list, so that these events get low priority.
+// newBindingHandler returns a handler that queues bindings whose status may have to follow a change
+// of their spec. The handlers in this file keep the mark of events from the initial list, so that
+// these events get low priority.
 //
 // Further events do not extend the delay of a queued request, so that a binding that changes all
 // the time is written once per window. A binding with a changed spec waits for settleDelay instead,
 // because its Works are about to report and an earlier write would soon be outdated.
-func onBinding(window func() time.Duration, settleDelay time.Duration) handler.Funcs {
+func newBindingHandler(window func() time.Duration, settleDelay time.Duration) handler.Funcs {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			if bound, ok := e.Object.(binding.Object); ok && isPlaced(bound) {
@@ -62,8 +63,8 @@ func requestFor(bound client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)}
 }
 
-// onWork queues the binding of a Work whose reported status changed.
-func onWork(window func() time.Duration, settleDelay time.Duration) handler.Funcs {
+// newWorkHandler returns a handler that queues the binding of a Work whose reported status changed.
+func newWorkHandler(window func() time.Duration, settleDelay time.Duration) handler.Funcs {
 	enqueue := func(q queue, object client.Object, delay time.Duration) {
 		if request, ok := bindingOfWork(object); ok {
 			q.AddAfter(request, delay)

@@ -181,8 +181,8 @@ func TestChangesOfTheRenderingQueueTheBinding(t *testing.T) {
 			q := delayedQueue{delays: map[reconcile.Request]time.Duration{}}
 			bound, of := webBinding("m1"), webWork("m1")
 			tc.change(bound, of)
-			onBinding(fixedWindow, settleDelay).Update(t.Context(), event.UpdateEvent{ObjectOld: webBinding("m1"), ObjectNew: bound}, q)
-			onWork(fixedWindow, settleDelay).Update(t.Context(), event.UpdateEvent{ObjectOld: webWork("m1"), ObjectNew: of}, q)
+			newBindingHandler(fixedWindow, settleDelay).Update(t.Context(), event.UpdateEvent{ObjectOld: webBinding("m1"), ObjectNew: bound}, q)
+			newWorkHandler(fixedWindow, settleDelay).Update(t.Context(), event.UpdateEvent{ObjectOld: webWork("m1"), ObjectNew: of}, q)
 			if got := q.delays[request("shop", "web-deployment")]; got != tc.want {
 				t.Errorf("queued after %s, want %s", got, tc.want)
 			}

@@ -98,14 +98,14 @@ const maxStatusAttempts = 4
 // placed. The next result of a scheduler replaces the condition.
 func (r *reconciler) reportUnplaced(ctx context.Context, bound binding.Object, message string) error {
 	current := bound
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		reported := binding.Copy(current)
 		conditions.Set(&reported.BindingStatus().Conditions, metav1.Condition{
 			Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: workv1alpha2.BindingReasonClusterRemoved, Message: message,
 			ObservedGeneration: bound.GetGeneration(), LastTransitionTime: metav1.NewTime(r.now()),
 		})
 		_, err := patch.Status(ctx, r.karmada, current, reported)
-		if !apierrors.IsConflict(err) || try == maxStatusAttempts {
+		if !apierrors.IsConflict(err) || attempt == maxStatusAttempts {
 			return client.IgnoreNotFound(err)
 		}
 		current = binding.New(binding.IsNamespaced(bound))

@@ -69,7 +69,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).
-		Watches(newUnstructuredNamespace(""), onExecutionNamespace()).
+		Watches(newUnstructuredNamespace(""), newExecutionNamespaceHandler()).
 		WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }
@@ -94,11 +94,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, ignoreConflict(r.ensureFinalizerAndTaints(ctx, cluster))
 }
 
-// onExecutionNamespace queues a cluster when its execution namespace is deleted or loses the
-// annotation that requires verdicts. It also queues the cluster of a namespace whose deletion
-// started before this process: the Cluster may no longer exist, and then no event of the Cluster
-// queues it.
-func onExecutionNamespace() handler.EventHandler {
+// newExecutionNamespaceHandler returns a handler that queues a cluster when its execution namespace
+// is deleted or loses the annotation that requires permissions for deletions. It also queues the
+// cluster of a namespace whose deletion started before this process: the Cluster may no longer
+// exist, and then no event of the Cluster queues it.
+func newExecutionNamespaceHandler() handler.EventHandler {
 	enqueue := func(namespace client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if cluster, ok := work.ClusterOf(namespace.GetName()); ok {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: cluster}})
@@ -111,7 +111,7 @@ func onExecutionNamespace() handler.EventHandler {
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if e.ObjectNew.GetDeletionTimestamp() != nil || requiresVerdicts(e.ObjectOld) && !requiresVerdicts(e.ObjectNew) {
+			if e.ObjectNew.GetDeletionTimestamp() != nil || requiresPermissions(e.ObjectOld) && !requiresPermissions(e.ObjectNew) {
 				enqueue(e.ObjectNew, q)
 			}
 		},
@@ -122,14 +122,14 @@ func onExecutionNamespace() handler.EventHandler {
 }
 
 // ensureExecutionNamespace creates the namespace that contains the Works of the cluster. An
-// annotation of this namespace tells agents that they need a verdict of the control plane before
+// annotation of this namespace tells agents that they need a permission of the control plane before
 // they delete the objects of a Work.
 func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	name := work.ExecutionNamespace(cluster.Name)
 	namespace := newUnstructuredNamespace(name)
 	err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 	if err == nil {
-		return r.requireVerdicts(ctx, namespace)
+		return r.requirePermissions(ctx, namespace)
 	}
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading execution namespace of cluster %q: %w", cluster.Name, err)
@@ -145,9 +145,10 @@ func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clus
 	return nil
 }
 
-// requireVerdicts adds the annotation that requires verdicts to a namespace that does not have it.
-func (r *reconciler) requireVerdicts(ctx context.Context, stored client.Object) error {
-	if stored.GetDeletionTimestamp() != nil || requiresVerdicts(stored) {
+// requirePermissions adds the annotation that requires permissions for deletions to a namespace
+// that does not have it.
+func (r *reconciler) requirePermissions(ctx context.Context, stored client.Object) error {
+	if stored.GetDeletionTimestamp() != nil || requiresPermissions(stored) {
 		return nil
 	}
 	updated, _ := stored.DeepCopyObject().(client.Object)
@@ -161,7 +162,7 @@ func (r *reconciler) requireVerdicts(ctx context.Context, stored client.Object) 
 	return err
 }
 
-func requiresVerdicts(namespace client.Object) bool {
+func requiresPermissions(namespace client.Object) bool {
 	return namespace.GetAnnotations()[workv1alpha1.DeletionVerdictsAnnotation] == workv1alpha1.DeletionVerdictsRequired
 }
 

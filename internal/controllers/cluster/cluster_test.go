@@ -45,7 +45,7 @@ func TestDeletedExecutionNamespaceIsRecreated(t *testing.T) {
 			r := newReconciler(karmada)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			onExecutionNamespace().Delete(t.Context(), event.DeleteEvent{Object: newNamespace(tc.deleted)}, q)
+			newExecutionNamespaceHandler().Delete(t.Context(), event.DeleteEvent{Object: newNamespace(tc.deleted)}, q)
 			for q.Len() > 0 {
 				request, _ := q.Get()
 				if _, err := r.Reconcile(t.Context(), request); err != nil {
@@ -81,7 +81,7 @@ func TestNamespacesInDeletionAreEnqueuedAtTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			onExecutionNamespace().Create(t.Context(), event.CreateEvent{Object: tc.existing, IsInInitialList: true}, q)
+			newExecutionNamespaceHandler().Create(t.Context(), event.CreateEvent{Object: tc.existing, IsInInitialList: true}, q)
 			if q.Len() != tc.want {
 				t.Errorf("%d clusters are enqueued, want %d", q.Len(), tc.want)
 			}
@@ -195,7 +195,7 @@ func TestClusterIsRemovedWhenNothingIsLeft(t *testing.T) {
 func TestCheckWorksReadsTheAPIServerIfTheCacheIsEmpty(t *testing.T) {
 	r := newReconciler(newStore(t))
 	r.live = newStore(t, newWork("member1", "web", false))
-	notInDeletion, hasWorks, err := r.checkWorks(t.Context(), "member1")
+	notInDeletion, hasWorks, err := r.findWorks(t.Context(), "member1")
 	if err != nil || !notInDeletion || !hasWorks {
 		t.Errorf("staying %t, left %t, error %v", notInDeletion, hasWorks, err)
 	}

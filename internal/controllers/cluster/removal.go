@@ -69,7 +69,7 @@ func (r *reconciler) removeCluster(ctx context.Context, cluster *clusterv1alpha1
 func (r *reconciler) deleteExecutionNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (isEmpty bool, err error) {
 	namespace := &corev1.Namespace{}
 	// The namespace is read from the API server, because a missing object in a cache does not prove
-	// that it is absent.
+	// that it does not exist.
 	err = r.live.Get(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster.Name)}, namespace)
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -108,7 +108,7 @@ func (r *reconciler) deleteNamespace(ctx context.Context, cluster *clusterv1alph
 
 // deleteWorks deletes the Works of a cluster and reports whether Works are left.
 func (r *reconciler) deleteWorks(ctx context.Context, cluster string) (worksLeft bool, err error) {
-	notInDeletion, worksLeft, err := r.checkWorks(ctx, cluster)
+	notInDeletion, worksLeft, err := r.findWorks(ctx, cluster)
 	if err != nil || !notInDeletion {
 		return worksLeft, err
 	}
@@ -119,9 +119,9 @@ func (r *reconciler) deleteWorks(ctx context.Context, cluster string) (worksLeft
 	return worksLeft, nil
 }
 
-// checkWorks reports whether a cluster has Works, and whether some of them are not being deleted.
+// findWorks reports whether a cluster has Works, and whether some of them are not being deleted.
 // If the cache contains no Works, it also reads from the API server.
-func (r *reconciler) checkWorks(ctx context.Context, cluster string) (notInDeletion, hasWorks bool, err error) {
+func (r *reconciler) findWorks(ctx context.Context, cluster string) (notInDeletion, hasWorks bool, err error) {
 	inNamespace := client.InNamespace(work.ExecutionNamespace(cluster))
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, inNamespace, client.UnsafeDisableDeepCopy); err != nil {
@@ -176,7 +176,7 @@ func (r *reconciler) cleanUpDeletedCluster(ctx context.Context, cluster string) 
 		return reconcile.Result{}, nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return reconcile.Result{}, fmt.Errorf("checking that cluster %q is deleted: %w", cluster, err)
+		return reconcile.Result{}, fmt.Errorf("verifying that cluster %q is deleted: %w", cluster, err)
 	}
 	if remaining := registrationGracePeriod - r.now().Sub(namespace.GetCreationTimestamp().Time); !inDeletion && remaining > 0 {
 		return reconcile.Result{RequeueAfter: remaining}, nil

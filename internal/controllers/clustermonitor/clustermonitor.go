@@ -72,7 +72,7 @@ func (m *monitor) Start(ctx context.Context) error {
 	ticker := time.NewTicker(m.options.Period)
 	defer ticker.Stop()
 	for {
-		if err := m.checkClusters(ctx); err != nil && ctx.Err() == nil {
+		if err := m.markSilentClusters(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).V(2).Info("Cannot check the heartbeats of clusters", "controller", Name, "cause", err)
 		}
 		select {
@@ -83,8 +83,9 @@ func (m *monitor) Start(ctx context.Context) error {
 	}
 }
 
-// checkClusters checks the heartbeats of all clusters once.
-func (m *monitor) checkClusters(ctx context.Context) error {
+// markSilentClusters sets the Ready condition of all clusters whose last heartbeat is too old to
+// Unknown.
+func (m *monitor) markSilentClusters(ctx context.Context) error {
 	clusters, err := m.pullClusters(ctx)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Package clusterstatus probes the member and writes the health, version, APIs and resources of the
 // member to the status of the Cluster.
 //
-// Every member has its own worker. If a value cannot be read, the status keeps the last known
+// Every member has its own worker. If a value cannot be read, the status keeps the last observed
 // value, and a condition reports the failure.
 package clusterstatus
 
@@ -81,7 +81,7 @@ type controller struct {
 	cache   cache.Cache
 	members Members
 	events  *loop.Events
-	pools   *loop.MemberQueues
+	queues  *loop.MemberQueues
 	now     func() time.Time
 	metrics *clusterMetrics
 }
@@ -97,7 +97,7 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 		events:  loop.EventsFor(mgr, Name, loop.EventModeChanges),
 		metrics: measured,
 	}
-	c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{
+	c.queues = loop.NewMemberQueues(loop.MemberQueueOptions{
 		Name: Name, Workers: 1, Backoff: loop.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName, OnRemoved: measured.deleteCluster,
 	}, c.reconcile)
 	members.OnUnhealthy(c.enqueue)
@@ -117,12 +117,12 @@ func (c *controller) Start(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
-	return c.pools.Start(ctx)
+	return c.queues.Start(ctx)
 }
 
 // enqueue adds a member to its queue without a delay.
 func (c *controller) enqueue(name string) {
-	c.pools.Add(name, types.NamespacedName{Name: name}, loop.LivePriority, 0)
+	c.queues.Add(name, types.NamespacedName{Name: name}, loop.LivePriority, 0)
 }
 
 // handleUpdate queues a cluster whose spec changed. It stops serving a cluster that another process
@@ -138,7 +138,7 @@ func (c *controller) handleUpdate(older, newer *clusterv1alpha1.Cluster) {
 
 // stopServing stops the worker of a cluster and closes the connection to the member.
 func (c *controller) stopServing(name string) {
-	c.pools.RemoveCluster(name)
+	c.queues.RemoveCluster(name)
 	c.members.CloseMember(name)
 }
 
@@ -152,8 +152,8 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	}
 	started := c.now()
 	result := c.probe(ctx, stored)
-	judgement := domain.DecideReadiness(stored.Status.Conditions, result.ready, c.options.Thresholds, started)
-	if judgement.Answering == nil && result.healthy() {
+	readiness := domain.DecideReadiness(stored.Status.Conditions, result.ready, c.options.Thresholds, started)
+	if readiness.Answering == nil && result.healthy() {
 		c.readDetails(ctx, stored, &result)
 	}
 	if ctx.Err() != nil {
@@ -161,7 +161,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 		return reconcile.Result{}, ctx.Err()
 	}
 	reported := stored.DeepCopy()
-	judgement.Apply(&reported.Status.Conditions)
+	readiness.Apply(&reported.Status.Conditions)
 	c.setCredentialsCondition(reported, result.target)
 	c.setIdentityCondition(reported, result)
 	c.setBoundsCondition(reported, result.target)
@@ -174,18 +174,18 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	if result.healthy() && c.options.OnHealthy != nil {
 		c.options.OnHealthy(ctx, reported)
 	}
-	return reconcile.Result{RequeueAfter: c.requeueDelay(result, judgement)}, nil
+	return reconcile.Result{RequeueAfter: c.requeueDelay(result, readiness)}, nil
 }
 
 // requeueDelay returns the delay until the next probe. An early probe costs little, because it
 // reads only the health.
-func (c *controller) requeueDelay(result probeResult, judgement domain.ReadinessDecision) time.Duration {
+func (c *controller) requeueDelay(result probeResult, readiness domain.ReadinessDecision) time.Duration {
 	pause := c.options.Period
-	if result.mayRecover || result.inventoryPending || judgement.Answering != nil {
+	if result.mayRecover || result.inventoryPending || readiness.Answering != nil {
 		pause = min(pause, retryInterval)
 	}
-	if judgement.Remaining > 0 {
-		pause = min(pause, judgement.Remaining)
+	if readiness.Remaining > 0 {
+		pause = min(pause, readiness.Remaining)
 	}
 	return pause
 }
@@ -231,8 +231,8 @@ func (c *controller) isServedName(ctx context.Context, name string) bool {
 	return err == nil && c.isServed(cluster)
 }
 
-// setStatus writes the answers of the member to the status. It does not change values for which the
-// member gave no answer.
+// setStatus writes the responses of the member to the status. It does not change fields for which
+// the member did not respond.
 func (c *controller) setStatus(cluster *clusterv1alpha1.Cluster, result probeResult) {
 	if result.version != "" {
 		cluster.Status.KubernetesVersion = result.version

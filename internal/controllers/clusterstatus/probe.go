@@ -30,7 +30,7 @@ type probeResult struct {
 	version     string
 	enablements []clusterv1alpha1.APIEnablement
 	complete    bool
-	// isUnknown reports whether discovery gave no answer about a group version. A nil function
+	// isUnknown reports whether discovery returned no result for a group version. A nil function
 	// means that all group versions are known.
 	isUnknown func(groupVersion string) bool
 	nodes     *clusterv1alpha1.NodeSummary
@@ -97,8 +97,8 @@ func (c *controller) readDetails(ctx context.Context, cluster *clusterv1alpha1.C
 	}
 }
 
-// unknownGroupVersions returns a function that reports whether a failed discovery gave no answer
-// about a group version.
+// unknownGroupVersions returns a function that reports whether a failed discovery returned no
+// result about a group version.
 func unknownGroupVersions(err error) func(groupVersion string) bool {
 	failed, named := discovery.GroupDiscoveryFailedErrorGroups(err)
 	return func(groupVersion string) bool {

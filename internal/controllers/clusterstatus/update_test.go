@@ -45,7 +45,7 @@ func TestUnservedClusterIsClosed(t *testing.T) {
 			closed := &fakeMembers{}
 			c := &controller{options: DefaultOptions(), members: closed, metrics: measured}
 			c.options.ClusterName = test.only
-			c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, OnRemoved: measured.deleteCluster}, func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
+			c.queues = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, OnRemoved: measured.deleteCluster}, func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 				return reconcile.Result{}, nil
 			})
 			older := fullCluster("m1")

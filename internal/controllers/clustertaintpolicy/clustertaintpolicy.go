@@ -58,7 +58,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(onlyRelevantClusters())).
-		Watches(&policyv1alpha1.ClusterTaintPolicy{}, r.onPolicy()).
+		Watches(&policyv1alpha1.ClusterTaintPolicy{}, r.newPolicyHandler()).
 		WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }

@@ -32,8 +32,9 @@ func onlyRelevantClusters() predicate.Predicate {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// onPolicy queues the clusters that a policy targets, or targeted before the policy changed.
-func (r *reconciler) onPolicy() handler.EventHandler {
+// newPolicyHandler returns a handler that queues the clusters that a policy targets, or targeted
+// before the policy changed.
+func (r *reconciler) newPolicyHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if policy, ok := e.Object.(*policyv1alpha1.ClusterTaintPolicy); ok {

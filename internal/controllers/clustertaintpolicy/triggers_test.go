@@ -57,7 +57,7 @@ func TestPoliciesEnqueueTheirClusters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			t.Cleanup(q.ShutDown)
-			handler := newReconciler(t, newCluster("m1"), newCluster("m2"), newCluster("m3")).onPolicy()
+			handler := newReconciler(t, newCluster("m1"), newCluster("m2"), newCluster("m3")).newPolicyHandler()
 			if tc.before == nil {
 				handler.Create(t.Context(), event.CreateEvent{Object: tc.after}, q)
 			} else {

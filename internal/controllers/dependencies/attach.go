@@ -75,8 +75,8 @@ func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2
 }
 
 // otherDependents returns the dependents that a binding lists, except one. If the cache does not
-// contain a dependent, it reads the dependent from the API server, because only the answer of the
-// API server proves that the dependent is absent.
+// contain a dependent, it reads the dependent from the API server, because only the response of the
+// API server proves that the dependent does not exist.
 func (r *reconciler) otherDependents(ctx context.Context, attached binding.Object, except types.NamespacedName) (dependency.OtherDependents, error) {
 	peers := dependency.OtherDependents{Deleted: sets.New[types.NamespacedName]()}
 	for _, snapshot := range attached.BindingSpec().RequiredBy {

@@ -91,13 +91,13 @@ func Add(mgr manager.Manager, watchManager *watches.Manager, templates *template
 	options := loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)
 	options.ReconciliationTimeout = reconcileTimeout
 	err := builder.ControllerManagedBy(mgr).Named(Name).
-		Watches(&workv1alpha2.ResourceBinding{}, r.onBinding()).
-		Watches(&workv1alpha2.ClusterResourceBinding{}, r.onBinding()).
+		Watches(&workv1alpha2.ResourceBinding{}, r.newBindingHandler()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, r.newBindingHandler()).
 		WatchesRawSource(source.Func(func(_ context.Context, q queue) error {
 			r.watches.setQueue(q)
 			return nil
 		})).
-		WatchesRawSource(r.onRules()).
+		WatchesRawSource(r.newRulesSource()).
 		WithOptions(options).
 		Complete(r)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// finalize detaches all bindings from a dependent, and then removes the finalizer of the
-// dependent. The finalizer stays as long as outdated copies of the dependent keep bindings attached.
+// finalize detaches all bindings from a dependent, and then removes the finalizer of the dependent.
+// The finalizer stays as long as outdated copies of the dependent keep bindings attached.
 func (r *reconciler) finalize(ctx context.Context, dependent *workv1alpha2.ResourceBinding) error {
 	key := client.ObjectKeyFromObject(dependent)
 	r.referenceIndex.put(key, nil)
@@ -40,8 +40,8 @@ func (r *reconciler) finalize(ctx context.Context, dependent *workv1alpha2.Resou
 }
 
 // detachDeleted detaches the bindings of a dependent that was deleted without its finalizer. It
-// asks the API server whether the dependent is deleted, because the cache alone does not prove the
-// deletion.
+// reads from the API server whether the dependent is deleted, because the cache alone does not
+// prove the deletion.
 func (r *reconciler) detachDeleted(ctx context.Context, dependent types.NamespacedName) error {
 	r.referenceIndex.put(dependent, nil)
 	attached, err := r.attachedTo(ctx, dependent)
@@ -86,8 +86,8 @@ type detachment struct {
 }
 
 // detach removes a dependent from an attached binding, except in clusters with an outdated copy of
-// the dependent. It deletes the binding if no policy and no other dependent needs it. The API server
-// rejects both writes if the binding has changed since it was read.
+// the dependent. It deletes the binding if no policy and no other dependent needs it. The API
+// server rejects both writes if the binding has changed since it was read.
 func (r *reconciler) detach(ctx context.Context, dependent *workv1alpha2.ResourceBinding, stored binding.Object) (detachment, error) {
 	key := client.ObjectKeyFromObject(dependent)
 	peers, err := r.otherDependents(ctx, stored, key)

@@ -65,8 +65,9 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	return r.attachAll(ctx, dependent, references)
 }
 
-// reportInterpretation reports the result of the rule for dependencies in a condition of the dependent. A
-// nil err also means that no rule is needed, so that a failure of the past is not reported forever.
+// reportInterpretation reports the result of the rule for dependencies in a condition of the
+// dependent. A nil err also means that no rule is needed, so that a failure of the past is not
+// reported forever.
 func (r *reconciler) reportInterpretation(ctx context.Context, dependent *workv1alpha2.ResourceBinding, err error) (current *workv1alpha2.ResourceBinding, reported error) {
 	return interpreters.Report(ctx, r.karmada, dependent, workv1alpha2.DependenciesInterpreted, err, time.Now())
 }
@@ -138,7 +139,8 @@ func (r *reconciler) attachAllowed(ctx context.Context, dependent *workv1alpha2.
 }
 
 // detachUnneeded detaches the attached bindings that no reference needs, and reports whether it
-// wrote anything. Attached bindings that are being deleted get only the suspension of the dependent.
+// wrote anything. Attached bindings that are being deleted get only the suspension of the
+// dependent.
 func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2.ResourceBinding, references []dependency.Reference) (written bool, err error) {
 	attached, err := r.attachedTo(ctx, client.ObjectKeyFromObject(dependent))
 	if err != nil {
@@ -172,20 +174,20 @@ func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2
 // serve the kind for a moment.
 func (r *reconciler) isNeeded(ctx context.Context, references []dependency.Reference, attached binding.Object) (bool, error) {
 	resource := attached.BindingSpec().Resource
-	thing := dependency.ObjectOf(resource)
-	if !hasBindingName(attached, thing) {
+	objectID := dependency.ObjectOf(resource)
+	if !hasBindingName(attached, objectID) {
 		return false, nil
 	}
 	if slices.ContainsFunc(references, func(ref dependency.Reference) bool {
-		return ref.Name != "" && dependency.Matches(ref, thing, nil)
+		return ref.Name != "" && dependency.Matches(ref, objectID, nil)
 	}) {
 		return true, nil
 	}
 	for _, ref := range references {
-		if ref.Name != "" || !dependency.MatchesKindAndNamespace(ref, thing) {
+		if ref.Name != "" || !dependency.MatchesKindAndNamespace(ref, objectID) {
 			continue
 		}
-		selected, err := r.isSelected(ctx, ref, thing)
+		selected, err := r.isSelected(ctx, ref, objectID)
 		if err != nil || selected {
 			return selected, err
 		}
@@ -193,23 +195,23 @@ func (r *reconciler) isNeeded(ctx context.Context, references []dependency.Refer
 	return false, nil
 }
 
-func (r *reconciler) isSelected(ctx context.Context, ref dependency.Reference, thing dependency.ObjectID) (bool, error) {
-	object, err := r.templateReader.GetCached(ctx, dependency.ReferencedKind(ref), thing.Key)
-	if err == nil && object != nil && dependency.Matches(ref, thing, object.GetLabels()) {
+func (r *reconciler) isSelected(ctx context.Context, ref dependency.Reference, objectID dependency.ObjectID) (bool, error) {
+	object, err := r.templateReader.GetCached(ctx, dependency.ReferencedKind(ref), objectID.Key)
+	if err == nil && object != nil && dependency.Matches(ref, objectID, object.GetLabels()) {
 		return true, nil
 	}
 	if err == nil {
-		object, err = r.templateReader.GetLive(ctx, dependency.ReferencedKind(ref), thing.Key)
+		object, err = r.templateReader.GetLive(ctx, dependency.ReferencedKind(ref), objectID.Key)
 	}
-	return err == nil && (object == nil || dependency.Matches(ref, thing, object.GetLabels())), err
+	return err == nil && (object == nil || dependency.Matches(ref, objectID, object.GetLabels())), err
 }
 
 // hasBindingName reports whether a binding has the namespace and a name that the binding of an
 // object can have. It returns false for a binding that a user created with another name or
 // namespace.
-func hasBindingName(attached binding.Object, thing dependency.ObjectID) bool {
-	names := binding.Names(thing.Kind, thing.Key.Name)
-	return attached.GetNamespace() == thing.Key.Namespace && slices.Contains(names[:], attached.GetName())
+func hasBindingName(attached binding.Object, objectID dependency.ObjectID) bool {
+	names := binding.Names(objectID.Kind, objectID.Key.Name)
+	return attached.GetNamespace() == objectID.Key.Namespace && slices.Contains(names[:], attached.GetName())
 }
 
 // hasFinalizer reports whether a dependent has the finalizer of this controller. Only then may it

@@ -8,9 +8,9 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// onRules queues the dependents of a kind whose rules changed, because these dependents may have
-// other dependencies now.
-func (r *reconciler) onRules() source.Source {
+// newRulesSource returns a source that queues the dependents of a kind whose rules changed, because
+// these dependents may have other dependencies now.
+func (r *reconciler) newRulesSource() source.Source {
 	return interpreters.NewSource(r.rules, interpreters.BindingsOf(r.karmada, true, func(bound binding.Object) bool {
 		dependent, ok := bound.(*workv1alpha2.ResourceBinding)
 		return ok && hasDependencies(dependent)

@@ -60,7 +60,7 @@ func TestChangedRuleReachesAttachedDependencies(t *testing.T) {
 			table.Set(deployments, dependingOn(referenceTo("ConfigMap", "settings")))
 			w.rules = table
 			var queued []string
-			for _, request := range looptest.QueuedBy(t, w.onRules, func() { test.change(table) }) {
+			for _, request := range looptest.QueuedBy(t, w.newRulesSource, func() { test.change(table) }) {
 				queued = append(queued, request.Name)
 			}
 			expectEqual(t, "queued dependents", queued, test.queued...)
@@ -76,7 +76,7 @@ func TestFirstRuleAttachesDependencies(t *testing.T) {
 	w.rules = table
 	_, writes, _ := w.reconcile("web-deployment")
 	expectEqual(t, "writes without a rule", writes)
-	queued := looptest.QueuedBy(t, w.onRules, func() { table.Set(deployments, dependingOn(referenceTo("ConfigMap", "settings"))) })
+	queued := looptest.QueuedBy(t, w.newRulesSource, func() { table.Set(deployments, dependingOn(referenceTo("ConfigMap", "settings"))) })
 	if len(queued) != 1 || queued[0].NamespacedName != bindingKey("web-deployment") {
 		t.Errorf("queued %v", queued)
 	}

@@ -59,9 +59,9 @@ func (r *reconciler) attachedTo(ctx context.Context, dependent types.NamespacedN
 	return found, nil
 }
 
-// onBinding queues a changed dependent, and the dependents of an attached binding that another
-// client changed.
-func (r *reconciler) onBinding() handler.EventHandler {
+// newBindingHandler returns a handler that queues a changed dependent, and the dependents of an
+// attached binding that another client changed.
+func (r *reconciler) newBindingHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			created, ok := e.Object.(binding.Object)
@@ -210,8 +210,8 @@ func (r *referenceIndex) kinds() []schema.GroupVersionKind {
 	return r.index.Kinds()
 }
 
-func (r *referenceIndex) dependents(thing dependency.ObjectID, labels ...map[string]string) []types.NamespacedName {
+func (r *referenceIndex) dependents(object dependency.ObjectID, labels ...map[string]string) []types.NamespacedName {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.index.Dependents(thing, labels...)
+	return r.index.Dependents(object, labels...)
 }

@@ -66,7 +66,7 @@ func TestBindingCreateQueuesDependents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t)
 			w.referenceIndex.put(bindingKey("a"), w.references)
-			w.onBinding().Create(t.Context(), event.CreateEvent{Object: tc.created, IsInInitialList: tc.initial}, w.queue)
+			w.newBindingHandler().Create(t.Context(), event.CreateEvent{Object: tc.created, IsInInitialList: tc.initial}, w.queue)
 			expectEqual(t, "queued", w.takeQueue(), tc.want...)
 		})
 	}
@@ -113,7 +113,7 @@ func TestBindingUpdateQueuesDependents(t *testing.T) {
 			w.referenceIndex.put(bindingKey("needy"), w.references)
 			after := tc.before.DeepCopy()
 			tc.change(after)
-			w.onBinding().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: after}, w.queue)
+			w.newBindingHandler().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: after}, w.queue)
 			expectEqual(t, "queued", w.takeQueue(), tc.want...)
 		})
 	}
@@ -154,7 +154,7 @@ func TestBindingAttachedDuringStaleReadIsDetached(t *testing.T) {
 	_, writes, _ := w.reconcile("web-deployment")
 	expectEqual(t, "writes with a stale cache", writes, "patch web-deployment")
 	w.karmada = w.store
-	w.onBinding().Create(t.Context(), event.CreateEvent{Object: w.binding("settings-configmap")}, w.queue)
+	w.newBindingHandler().Create(t.Context(), event.CreateEvent{Object: w.binding("settings-configmap")}, w.queue)
 	expectEqual(t, "queued", w.takeQueue(), "web-deployment")
 	_, writes, _ = w.reconcile("web-deployment")
 	expectEqual(t, "writes with a current cache", writes, "delete settings-configmap")
@@ -163,7 +163,7 @@ func TestBindingAttachedDuringStaleReadIsDetached(t *testing.T) {
 func TestBindingDeleteQueuesDependents(t *testing.T) {
 	w := newFixture(t)
 	w.referenceIndex.put(bindingKey("waiting"), []dependency.Reference{referenceTo("ConfigMap", "settings")})
-	w.onBinding().Delete(t.Context(), event.DeleteEvent{Object: bindingRequiredBy("a")}, w.queue)
+	w.newBindingHandler().Delete(t.Context(), event.DeleteEvent{Object: bindingRequiredBy("a")}, w.queue)
 	expectEqual(t, "queued", w.takeQueue(), "a", "waiting", "settings-configmap")
 }
 
@@ -201,7 +201,7 @@ func TestObjectChangesQueueDependents(t *testing.T) {
 			w.referenceIndex.put(bindingKey("by-name"), []dependency.Reference{referenceTo("ConfigMap", "settings")})
 			w.referenceIndex.put(bindingKey("by-label"), []dependency.Reference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", LabelSelector: selector("app", "web")}})
 			w.referenceIndex.put(bindingKey("other-namespace"), []dependency.Reference{elsewhere})
-			handle := w.watches.onObject(configMaps)
+			handle := w.watches.newDependencyHandler(configMaps)
 			switch {
 			case tc.before == nil:
 				handle.OnAdd(tc.after, false)

@@ -84,7 +84,7 @@ func (w *dependencyWatches) update() {
 		if w.subscriptions[kind] != nil {
 			continue
 		}
-		added, err := w.manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: w.onObject(kind)})
+		added, err := w.manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: w.newDependencyHandler(kind)})
 		if err != nil {
 			w.log.Error(err, "Changes of dependencies are not watched", "kind", kind)
 			continue
@@ -98,8 +98,9 @@ func (w *dependencyWatches) unsubscribe(kind schema.GroupVersionKind) {
 	delete(w.subscriptions, kind)
 }
 
-// onObject queues the dependents of an object that is created, changed or deleted.
-func (w *dependencyWatches) onObject(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
+// newDependencyHandler returns a handler that queues the dependents of an object that is created,
+// changed or deleted.
+func (w *dependencyWatches) newDependencyHandler(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
 	return loop.Handlers[*unstructured.Unstructured]{
 		Added: func(object *unstructured.Unstructured, isInitial bool) {
 			w.enqueueDependents(isInitial, kind, object, object.GetLabels())

@@ -63,7 +63,7 @@ func (a *applier) claimAndBind(ctx context.Context, request templateRequest, tem
 	if err := a.awaitOverrides(ctx, request, template, p); err != nil {
 		return err
 	}
-	bound, err := a.binder.find(ctx, request.Template)
+	bound, err := a.binder.findBinding(ctx, request.Template)
 	if err != nil {
 		return err
 	}

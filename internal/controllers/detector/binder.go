@@ -58,9 +58,9 @@ type binder struct {
 	now func() time.Time
 }
 
-// find returns the binding of the template, or nil if the template has none. Like binding.Find, it
-// may return the binding of another template.
-func (b *binder) find(ctx context.Context, r templateRef) (binding.Object, error) {
+// findBinding returns the binding of the template, or nil if the template has none. Like
+// binding.Find, it may return the binding of another template.
+func (b *binder) findBinding(ctx context.Context, r templateRef) (binding.Object, error) {
 	found, _, err := loop.FindTemplateBinding(ctx, b.karmada, r.Kind.GroupKind(), r.Key)
 	return found, err
 }
@@ -219,8 +219,8 @@ func (b *binder) schedulePriority(ctx context.Context, p policy.Object) (*int32,
 	return new(policy.PriorityClassValue(class)), nil
 }
 
-// templatesOf returns the templates of the bindings with a claim. The client karmada must have the index
-// loop.BindingsByPolicy.
+// templatesOf returns the templates of the bindings with a claim. The client karmada must have the
+// index loop.BindingsByPolicy.
 func (b *binder) templatesOf(ctx context.Context, claim policy.Claim) ([]templateRef, error) {
 	claimed, err := b.claimedBindings(ctx, claim)
 	found := make([]templateRef, len(claimed))
@@ -273,10 +273,10 @@ func (b *binder) claimedBindings(ctx context.Context, claim policy.Claim) ([]bin
 	return found, nil
 }
 
-// unclaimTemplate removes a claim from the binding of the template and returns the binding, or nil if the
-// template has no binding. It does not change the binding of another template.
+// unclaimTemplate removes a claim from the binding of the template and returns the binding, or nil
+// if the template has no binding. It does not change the binding of another template.
 func (b *binder) unclaimTemplate(ctx context.Context, claim policy.Claim, r templateRef) (binding.Object, error) {
-	bound, err := b.find(ctx, r)
+	bound, err := b.findBinding(ctx, r)
 	if err != nil || bound == nil || !binding.IsOf(bound, r.Kind.GroupKind(), r.Key.Name) {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func newBinder(t *testing.T, failure error, objects ...client.Object) (b *binder
 
 func (b *binder) mustFind(t *testing.T) binding.Object {
 	t.Helper()
-	found, err := b.find(t.Context(), webRef)
+	found, err := b.findBinding(t.Context(), webRef)
 	if err != nil {
 		t.Fatal(err)
 	}

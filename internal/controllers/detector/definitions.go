@@ -11,18 +11,19 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// definitionKinds are the kinds whose objects define other kinds. These objects are templates too, so
-// their watches are shared.
+// definitionKinds are the kinds whose objects define other kinds. These objects are templates too,
+// so their watches are shared.
 var definitionKinds = [...]schema.GroupVersionKind{
 	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
 }
 
-// watchDefinitions watches the objects that define kinds, and returns a function that ends the watches.
+// watchDefinitions watches the objects that define kinds, and returns a function that ends the
+// watches.
 func (d *kindDiscovery) watchDefinitions() (end func()) {
 	var subscriptions []*watches.Subscription
 	for _, kind := range definitionKinds {
-		subscription, err := d.config.Manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: d.onDefinitions()})
+		subscription, err := d.config.Manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: d.newDefinitionHandler()})
 		if err != nil {
 			d.config.Log.Error(err, "New kinds are found at intervals only", "definitions", kind.Kind, "interval", d.config.Interval)
 			continue
@@ -36,7 +37,7 @@ func (d *kindDiscovery) watchDefinitions() (end func()) {
 	}
 }
 
-func (d *kindDiscovery) onDefinitions() toolscache.ResourceEventHandler {
+func (d *kindDiscovery) newDefinitionHandler() toolscache.ResourceEventHandler {
 	changed := func(definition *unstructured.Unstructured, isDefined bool) {
 		if kind, ok := definedKind(definition); ok {
 			d.watched.setDefined(kind, isDefined)

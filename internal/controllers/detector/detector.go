@@ -2,7 +2,7 @@
 // binding when the template or the policy changes. It watches every kind that can be propagated.
 //
 // The package domain/policy makes the decisions. This package reads objects, calls that package,
-// and writes the result. The package kinds discovers the kinds to watch.
+// and writes the result. kindDiscovery finds the kinds to watch.
 //
 // Invariants:
 //
@@ -11,7 +11,7 @@
 //     read from the API server, or the request is queued again after a short delay.
 //   - A new template costs one patch for its claim, unless it was created with the claim, and one
 //     create request for its binding. A reconcile without a difference writes nothing.
-//   - A claim is released only if it is known that its policy was deleted or no longer selects the
+//   - A claim is released only if it is certain that its policy was deleted or no longer selects the
 //     template. It is removed first from the binding, then from the template.
 //   - The detector deletes no object.
 package detector
@@ -45,9 +45,9 @@ type Options struct {
 	// PolicyWorkers and ClusterPolicyWorkers are the numbers of policies of each kind that are
 	// reconciled in parallel.
 	PolicyWorkers, ClusterPolicyWorkers int
-	// DiscoveryInterval is the interval at which the served kinds are listed if no change is known.
-	// The watch of a kind ends when the kind has not been served for this time, or when the
-	// definition of the kind was deleted.
+	// DiscoveryInterval is the interval at which the served kinds are listed if no change is
+	// observed. The watch of a kind ends when the kind has not been served for this time, or when
+	// the definition of the kind was deleted.
 	DiscoveryInterval time.Duration
 	// PriorityQueue makes changes by users take precedence over low-priority requests. Low-priority
 	// requests are for the objects that exist at the start, and for the templates of a changed

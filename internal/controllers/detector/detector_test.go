@@ -137,7 +137,7 @@ func TestTemplateWaitsForDependentOverrides(t *testing.T) {
 	if err := h.karmada.Create(t.Context(), override); err != nil {
 		t.Fatal(err)
 	}
-	h.startup.onOverrides().OnAdd(override, false)
+	h.startup.newOverrideHandler().OnAdd(override, false)
 	if diff := cmp.Diff([]templateRequest{webRef.request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
 		t.Fatalf("queued (-want +got):\n%s", diff)
 	}
@@ -232,7 +232,7 @@ func TestTemplateWaitsForBindingOfEarlierTemplate(t *testing.T) {
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 5*time.Second {
 		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
-	h.startup.onBindings().OnDelete(h.binding())
+	h.startup.newBindingHandler().OnDelete(h.binding())
 	if len(h.takeQueue()) != 1 {
 		t.Error("the deletion of the old binding queued nothing")
 	}

@@ -37,14 +37,19 @@ type kindDiscoveryConfig struct {
 	Manager *watches.Manager
 	// Skipped selects the APIs that are never watched.
 	Skipped tenancy.SkippedAPIs
-	// Interval is the interval at which the served kinds are listed if no change is known. The
+	// Interval is the interval at which the served kinds are listed if no change is observed. The
 	// watch of a kind ends when the kind has not been served for this time, or when the definition
 	// of the kind was deleted.
 	Interval time.Duration
 	Log      logr.Logger
 }
 
-// kindDiscovery watches all served kinds and no others.
+// kindDiscovery watches all kinds that the API server serves, and no others. Its invariants:
+//
+//   - The watch of a kind does not end because the API server does not respond, or because it cannot
+//     list the group of the kind.
+//   - A kind is watched at most once, in the preferred version of the API server.
+//   - A new definition is found within seconds, without frequent discovery requests.
 type kindDiscovery struct {
 	config  kindDiscoveryConfig
 	watched *watchedKinds

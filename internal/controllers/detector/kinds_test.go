@@ -166,7 +166,7 @@ func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := newKindDiscovery(kindDiscoveryConfig{}, newWatchedKinds(), nil)
-			tc.deliver(d.onDefinitions())
+			tc.deliver(d.newDefinitionHandler())
 			if discovers := len(d.definitionsChanged) == 1; discovers != tc.discovers {
 				t.Errorf("triggers a discovery: %v", discovers)
 			}

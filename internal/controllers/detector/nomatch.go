@@ -31,7 +31,7 @@ type noMatchReporter struct {
 // oldTemplates. awaitPolicy does not report such a template, because an earlier process has
 // reported it.
 func (n *noMatchReporter) awaitPolicy(ctx context.Context, r templateRef, template *unstructured.Unstructured, old bool) error {
-	bound, err := n.binder.find(ctx, r)
+	bound, err := n.binder.findBinding(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func TestOldUnmatchedTemplatesAreNotReportedAfterRestart(t *testing.T) {
 			template.SetCreationTimestamp(metav1.NewTime(started.Add(-test.age)))
 			h := newFixture(t, template, policySelecting("typo", "web2"))
 			h.initial.setStartTime(started)
-			h.templateTriggers.onTemplates(deployments).OnAdd(template, test.initial)
+			h.templateTriggers.newTemplateHandler(deployments).OnAdd(template, test.initial)
 			h.reconcile(policy.TemplateChanged)
 			expectEvents(t, name, h.takeEvents(), test.want...)
 			changed := h.template()

@@ -41,25 +41,25 @@ func (s *policySource) Start(ctx context.Context, queue loop.Queue[reconcile.Req
 			return err
 		}
 	}
-	return s.sync.watch(ctx, s.informers, s.scope.newPolicy(), s.onPolicies(queue))
+	return s.sync.watch(ctx, s.informers, s.scope.newPolicy(), s.newPolicyHandler(queue))
 }
 
 // WaitForSync implements source.TypedSyncingSource.
 func (s *policySource) WaitForSync(ctx context.Context) error { return s.sync.waitForSync(ctx) }
 
-// onPolicies queues policies.
-func (s *policySource) onPolicies(queue loop.Queue[reconcile.Request]) toolscache.ResourceEventHandler {
+// newPolicyHandler returns a handler that updates the catalog and queues policies.
+func (s *policySource) newPolicyHandler(queue loop.Queue[reconcile.Request]) toolscache.ResourceEventHandler {
 	return loop.Handlers[policy.Object]{
-		Added:   func(added policy.Object, isInInitialList bool) { s.onAdd(queue, added, isInInitialList) },
-		Updated: func(before, after policy.Object) { s.onUpdate(queue, before, after) },
-		Deleted: s.onDelete,
+		Added:   func(added policy.Object, isInInitialList bool) { s.addPolicy(queue, added, isInInitialList) },
+		Updated: func(before, after policy.Object) { s.updatePolicy(queue, before, after) },
+		Deleted: s.deletePolicy,
 	}
 }
 
-// onAdd queues a new policy. A policy of the initial list is queued only if it is being deleted or
-// may preempt other policies. All other work for such a policy is done anyway, because every
+// addPolicy queues a new policy. A policy of the initial list is queued only if it is being deleted
+// or may preempt other policies. All other work for such a policy is done anyway, because every
 // template is reconciled at the start.
-func (s *policySource) onAdd(queue loop.Queue[reconcile.Request], p policy.Object, initial bool) {
+func (s *policySource) addPolicy(queue loop.Queue[reconcile.Request], p policy.Object, initial bool) {
 	s.catalog.put(p)
 	if !initial {
 		queue.Add(policyRequest(p))
@@ -70,7 +70,7 @@ func (s *policySource) onAdd(queue loop.Queue[reconcile.Request], p policy.Objec
 	}
 }
 
-func (s *policySource) onUpdate(queue loop.Queue[reconcile.Request], before, after policy.Object) {
+func (s *policySource) updatePolicy(queue loop.Queue[reconcile.Request], before, after policy.Object) {
 	s.catalog.put(after)
 	if !policy.HasRelevantPolicyChange(before, after) {
 		return
@@ -90,8 +90,8 @@ func (s *policySource) onUpdate(queue loop.Queue[reconcile.Request], before, aft
 	}
 }
 
-// onDelete queues the templates of a policy that was deleted without its finalizer.
-func (s *policySource) onDelete(p policy.Object) {
+// deletePolicy queues the templates of a policy that was deleted without its finalizer.
+func (s *policySource) deletePolicy(p policy.Object) {
 	s.catalog.delete(p)
 	s.enqueueClaimed(p)
 }
@@ -115,7 +115,7 @@ func policyRequest(p policy.Object) reconcile.Request {
 func (s *policySource) watchPriorityClasses(ctx context.Context, queue loop.Queue[reconcile.Request]) error {
 	informer, err := s.informers.GetInformer(ctx, newObject(priorityClassKind), cache.BlockUntilSynced(false))
 	if err == nil {
-		_, err = informer.AddEventHandler(s.onPriorityClasses(queue))
+		_, err = informer.AddEventHandler(s.newPriorityClassHandler(queue))
 	}
 	if err != nil {
 		return fmt.Errorf("watching PriorityClasses: %w", err)
@@ -123,9 +123,9 @@ func (s *policySource) watchPriorityClasses(ctx context.Context, queue loop.Queu
 	return nil
 }
 
-// onPriorityClasses returns a handler that ignores the PriorityClasses of the initial list, because
-// every template is reconciled at the start anyway.
-func (s *policySource) onPriorityClasses(queue loop.Queue[reconcile.Request]) toolscache.ResourceEventHandler {
+// newPriorityClassHandler returns a handler that ignores the PriorityClasses of the initial list,
+// because every template is reconciled at the start anyway.
+func (s *policySource) newPriorityClassHandler(queue loop.Queue[reconcile.Request]) toolscache.ResourceEventHandler {
 	enqueuePolicies := func(class *unstructured.Unstructured) {
 		for _, p := range s.catalog.withPriorityClass(class.GetName()) {
 			if policy.IsCluster(p) == s.scope.isCluster {

@@ -40,7 +40,7 @@ func TestPriorityClassQueuesPolicies(t *testing.T) {
 			c.put(newPropagationPolicy("b"))
 			c.put(withPriorityClass(newClusterPropagationPolicy("c"), "high"))
 			queue := newQueue[reconcile.Request](t)
-			handle := (&policySource{scope: policyScopes()[tc.scope], catalog: c}).onPriorityClasses(queue)
+			handle := (&policySource{scope: policyScopes()[tc.scope], catalog: c}).newPriorityClassHandler(queue)
 			switch {
 			case tc.before == nil:
 				handle.OnAdd(tc.after, tc.initial)
@@ -98,7 +98,7 @@ func TestPolicyQueueing(t *testing.T) {
 				c.put(peer)
 			}
 			queue := newQueue[reconcile.Request](t)
-			handle := (&policySource{scope: policyScopes()[0], catalog: c, queue: newTemplateQueue(), preemption: !tc.noPreemption}).onPolicies(queue)
+			handle := (&policySource{scope: policyScopes()[0], catalog: c, queue: newTemplateQueue(), preemption: !tc.noPreemption}).newPolicyHandler(queue)
 			if tc.before == nil {
 				handle.OnAdd(tc.after, tc.initial)
 			} else {
@@ -156,7 +156,7 @@ func TestDeletedPolicyQueuesClaimedTemplates(t *testing.T) {
 			if !test.closed {
 				s.queue.open(queue)
 			}
-			test.deliver(s.onPolicies(policies))
+			test.deliver(s.newPolicyHandler(policies))
 			if diff := cmp.Diff(test.want, taken(queue)); diff != "" {
 				t.Errorf("queued (-want +got):\n%s", diff)
 			}

@@ -27,15 +27,10 @@ type preemptor struct {
 	recordPreemption func(error)
 }
 
-// mayPreempt reports whether a policy may take over templates from other policies.
-func (e *preemptor) mayPreempt(p policy.Object) bool {
-	return e.enabled && policy.CanPreempt(p)
-}
-
 // preempt takes over the templates that a policy selects by name and that policies of lower
 // precedence claim. The new claim queues the template for a reconcile.
 func (e *preemptor) preempt(ctx context.Context, p policy.Object) error {
-	if !e.mayPreempt(p) {
+	if !e.enabled || !policy.CanPreempt(p) {
 		return nil
 	}
 	if policy.ClaimOf(p).ID == "" {

@@ -19,7 +19,7 @@ func TestOwnClaimWriteQueuesNothing(t *testing.T) {
 	before := h.template()
 	h.reconcile(policy.TemplateChanged)
 	claimed := h.template()
-	handler := h.templateTriggers.onTemplates(deployments)
+	handler := h.templateTriggers.newTemplateHandler(deployments)
 	update := func(from, to *unstructured.Unstructured) []templateRequest {
 		handler.OnUpdate(from, to)
 		return h.takeQueue()
@@ -51,7 +51,7 @@ func TestDeletedPolicyWithoutFinalizerQueuesItsTemplates(t *testing.T) {
 	h := newFixture(t, deployment(1), p)
 	h.reconcile(policy.TemplateChanged)
 	h.claims.update(webRef, h.template())
-	h.policyTriggers[0].onPolicies(nil).OnDelete(p)
+	h.policyTriggers[0].newPolicyHandler(nil).OnDelete(p)
 	if diff := cmp.Diff([]templateRequest{webRef.request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
@@ -66,7 +66,7 @@ func TestRecreatedPolicyQueuesTemplatesOfEarlierPolicy(t *testing.T) {
 	recreated.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-recreated"}
 	policies := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(policies.ShutDown)
-	h.policyTriggers[0].onPolicies(policies).OnUpdate(p, recreated)
+	h.policyTriggers[0].newPolicyHandler(policies).OnUpdate(p, recreated)
 	if diff := cmp.Diff([]templateRequest{webRef.request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}

@@ -89,7 +89,7 @@ func (d *detector) addActions(s dependencies, o Options) {
 		karmada: s.karmada, templates: s.templateReader, bindings: d.binder, policies: d.policies, events: s.events,
 	}
 	d.lookup = &claimLookup{
-		isTemplate: d.isTemplate(o.Propagated.Namespaces), policies: d.policies, findBinding: d.binder.find, recordMatch: s.counters.recordMatch,
+		isTemplate: d.isTemplate(o.Propagated.Namespaces), policies: d.policies, findBinding: d.binder.findBinding, recordMatch: s.counters.recordMatch,
 	}
 }
 

@@ -54,10 +54,10 @@ type startupWatch struct {
 func newStartupSource(config startupConfig) *startupSource {
 	s := &startupSource{startupConfig: config}
 	s.watches = []startupWatch{
-		{newHandlerSync("OverridePolicies"), &policyv1alpha1.OverridePolicy{}, s.onOverrides()},
-		{newHandlerSync("ClusterOverridePolicies"), &policyv1alpha1.ClusterOverridePolicy{}, s.onOverrides()},
-		{newHandlerSync("ResourceBindings"), &workv1alpha2.ResourceBinding{}, s.onBindings()},
-		{newHandlerSync("ClusterResourceBindings"), &workv1alpha2.ClusterResourceBinding{}, s.onBindings()},
+		{newHandlerSync("OverridePolicies"), &policyv1alpha1.OverridePolicy{}, s.newOverrideHandler()},
+		{newHandlerSync("ClusterOverridePolicies"), &policyv1alpha1.ClusterOverridePolicy{}, s.newOverrideHandler()},
+		{newHandlerSync("ResourceBindings"), &workv1alpha2.ResourceBinding{}, s.newBindingHandler()},
+		{newHandlerSync("ClusterResourceBindings"), &workv1alpha2.ClusterResourceBinding{}, s.newBindingHandler()},
 	}
 	return s
 }
@@ -92,8 +92,8 @@ func (s *startupSource) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// onOverrides queues the requests that wait for an override policy.
-func (s *startupSource) onOverrides() toolscache.ResourceEventHandler {
+// newOverrideHandler returns a handler that queues the requests that wait for an override policy.
+func (s *startupSource) newOverrideHandler() toolscache.ResourceEventHandler {
 	return loop.Handlers[override.Object]{
 		Added: func(created override.Object, _ bool) {
 			s.queue.add(s.awaitingOverride.take(client.ObjectKeyFromObject(created))...)
@@ -101,10 +101,10 @@ func (s *startupSource) onOverrides() toolscache.ResourceEventHandler {
 	}
 }
 
-// onBindings returns a handler that queues the template of a deleted binding, because an earlier
-// binding may have blocked the name, or a user may have deleted a binding that is still needed. The
-// handler also records changes of the suspension as events.
-func (s *startupSource) onBindings() toolscache.ResourceEventHandler {
+// newBindingHandler returns a handler that queues the template of a deleted binding, because an
+// earlier binding may have blocked the name, or a user may have deleted a binding that is still
+// needed. The handler also records changes of the suspension as events.
+func (s *startupSource) newBindingHandler() toolscache.ResourceEventHandler {
 	return loop.Handlers[binding.Object]{
 		Added: func(added binding.Object, isInInitialList bool) {
 			if !isInInitialList {

@@ -52,20 +52,22 @@ func TestAwaitedObjectsQueueRequestsOnce(t *testing.T) {
 		want    []templateRequest
 	}{
 		"an override policy queues the requests that wait for it": {
-			deliver: func(s *startupSource) { s.onOverrides().OnAdd(shopOverride, false) }, want: []templateRequest{blocked},
+			deliver: func(s *startupSource) { s.newOverrideHandler().OnAdd(shopOverride, false) }, want: []templateRequest{blocked},
 		},
 		"an override policy of another scope queues nothing": {
 			deliver: func(s *startupSource) {
-				s.onOverrides().OnAdd(&policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "o"}}, false)
+				s.newOverrideHandler().OnAdd(&policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "o"}}, false)
 			},
 		},
 		"a deleted binding queues its template": {
-			deliver: func(s *startupSource) { s.onBindings().OnDelete(bound) },
+			deliver: func(s *startupSource) { s.newBindingHandler().OnDelete(bound) },
 			want:    []templateRequest{webRef.request(policy.TemplateChanged)},
 		},
 		"a tombstone of a binding counts as a deletion": {
-			deliver: func(s *startupSource) { s.onBindings().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: bound}) },
-			want:    []templateRequest{webRef.request(policy.TemplateChanged)},
+			deliver: func(s *startupSource) {
+				s.newBindingHandler().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: bound})
+			},
+			want: []templateRequest{webRef.request(policy.TemplateChanged)},
 		},
 	}
 	for name, test := range tests {

@@ -15,7 +15,7 @@ func TestSuspensionIsReportedWhenItChanges(t *testing.T) {
 	h := newFixture(t, deployment(1), p)
 	h.reconcile(policy.TemplateChanged)
 	h.takeEvents()
-	handle := h.startup.onBindings()
+	handle := h.startup.newBindingHandler()
 	plain := h.binding()
 	handle.OnAdd(plain, false)
 	expectEvents(t, "of a binding without suspension", h.takeEvents())

@@ -33,13 +33,13 @@ type templateSource struct {
 	log              logr.Logger
 }
 
-// Watch starts the watch of the objects of a kind. It adds the kind to the watched kinds before the first
-// object of the kind is queued.
+// Watch starts the watch of the objects of a kind. It adds the kind to the watched kinds before the
+// first object of the kind is queued.
 func (t *templateSource) Watch(kind schema.GroupVersionKind) error {
 	var subscription *watches.Subscription
 	t.watched.Add(kind, func() { subscription.Close() })
 	var err error
-	subscription, err = t.manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: t.onTemplates(kind)})
+	subscription, err = t.manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: t.newTemplateHandler(kind)})
 	if err != nil {
 		t.watched.Remove(kind)
 	}
@@ -56,9 +56,10 @@ func (t *templateSource) Unwatch(kind schema.GroupVersionKind) {
 	t.log.Info("Ended the watch of templates", "kind", kind)
 }
 
-// onTemplates queues templates that are created, changed or deleted. Templates that existed before
-// the watch have low priority, so that changes by users are reconciled first.
-func (t *templateSource) onTemplates(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
+// newTemplateHandler returns a handler that queues templates that are created, changed or deleted.
+// Templates that existed before the watch have low priority, so that changes by users are
+// reconciled first.
+func (t *templateSource) newTemplateHandler(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
 	return loop.Handlers[*unstructured.Unstructured]{
 		Added: func(template *unstructured.Unstructured, isInitial bool) {
 			if r := refOf(kind, template); isInitial && !t.isSkipped(r) {
@@ -117,8 +118,8 @@ type templateLister interface {
 	ListCached(ctx context.Context, kind schema.GroupVersionKind) []*unstructured.Unstructured
 }
 
-// ruleSource queues the templates of a kind whose interpreter rules changed, because the replicas in
-// their bindings may have to change.
+// ruleSource queues the templates of a kind whose interpreter rules changed, because the replicas
+// in their bindings may have to change.
 type ruleSource struct {
 	Rules     interpreter.Source
 	templates templateLister

@@ -61,7 +61,7 @@ func TestTemplateQueueing(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, queue := newTestTemplateSource(t, lazy.DeepCopy(), newPropagationPolicy("p"))
-			handler := s.onTemplates(deployments)
+			handler := s.newTemplateHandler(deployments)
 			switch {
 			case tc.before == nil:
 				handler.OnAdd(tc.after, false)
@@ -82,7 +82,7 @@ func TestDeletedTemplateIsForgotten(t *testing.T) {
 	s, _ := newTestTemplateSource(t, p)
 	claimed := deployment(1)
 	policy.ClaimOf(p).Apply(claimed)
-	handler := s.onTemplates(deployments)
+	handler := s.newTemplateHandler(deployments)
 	handler.OnAdd(claimed, false)
 	if !s.claims.isClaimed(webRef) {
 		t.Error("the claim of a new template is not in the index")

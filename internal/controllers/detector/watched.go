@@ -69,8 +69,8 @@ func (w *watchedKinds) Add(kind schema.GroupVersionKind, stop func()) {
 	w.watches[kind] = &kindWatch{stop: stop}
 }
 
-// Stop ends the watch of a kind and removes the kind. stop is called without the lock, because it waits
-// for the handlers of the kind, which use w.
+// Stop ends the watch of a kind and removes the kind. stop is called without the lock, because it
+// waits for the handlers of the kind, which use w.
 func (w *watchedKinds) Stop(kind schema.GroupVersionKind) {
 	w.mu.Lock()
 	entry := w.watches[kind]
@@ -105,17 +105,17 @@ func (w *watchedKinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted
 		}
 	}
 	for kind, entry := range w.watches {
-		answer, wait := servedkinds.Absent, grace
+		availability, wait := servedkinds.Absent, grace
 		switch {
 		case kinds.Has(kind):
-			answer = servedkinds.Served
+			availability = servedkinds.Served
 		case len(kinds) == 0 || unlisted.Has(kind.Group):
-			answer = servedkinds.Unknown
+			availability = servedkinds.Unknown
 		case w.deletedDefinitions.Has(kind.GroupKind()), servedKinds.Has(kind.GroupKind()):
 			wait = 0
 		}
 		var step servedkinds.WatchAction
-		if entry.state, step = entry.state.Next(answer, now, wait); step == servedkinds.StopWatch {
+		if entry.state, step = entry.state.Next(availability, now, wait); step == servedkinds.StopWatch {
 			removed = append(removed, kind)
 		}
 	}

@@ -43,9 +43,9 @@ type delivery struct {
 	requeueAfter time.Duration
 }
 
-// apply creates or updates the object of a manifest in the member. It writes nothing if the object
-// already equals the manifest.
-func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
+// applyManifest creates or updates the object of a manifest in the member. It writes nothing if the
+// object already equals the manifest.
+func (c *controller) applyManifest(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
 	kind := manifest.GroupVersionKind()
 	// The Work is added to the index before the rules are read, so that no change of the rules is
 	// missed.
@@ -57,7 +57,7 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	if err != nil {
 		return fmt.Errorf("applying %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 	}
-	if err := work.CheckScope(d.member.Name, manifest, namespaced); err != nil {
+	if err := work.ValidateScope(d.member.Name, manifest, namespaced); err != nil {
 		return err
 	}
 	if !d.member.WaitForList(ctx, kind, listSyncTimeout) && d.member.WatchDenial(kind) == nil {
@@ -68,11 +68,11 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	observed, _, err := d.member.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
 	switch {
 	case apierrors.IsNotFound(err):
-		err = c.create(ctx, d, manifest)
+		err = c.createObject(ctx, d, manifest)
 	case err != nil:
 		return newReadError(d, manifest, err)
 	default:
-		err = c.update(ctx, d, manifest, observed)
+		err = c.updateObject(ctx, d, manifest, observed)
 	}
 	if message, retryAfter := c.tracker.driftConflict(keyOf(d.work, manifest), c.now()); retryAfter > 0 {
 		d.driftConflicts = append(d.driftConflicts, message)
@@ -81,16 +81,16 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	return err
 }
 
-// create creates the object in the member, unless it is a finished Job. If the member rejects the request, the object may exist,
-// because the cache is older than the object, or because the object has no Karmada label and is not
-// in the cache. In that case create reads the object from the API server of the member and updates
-// it.
-func (c *controller) create(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
+// createObject creates the object in the member, unless it is a finished Job. If the member rejects
+// the request, the object may exist, because the cache is older than the object, or because the
+// object has no Karmada label and is not in the cache. In that case createObject reads the object
+// from the API server of the member and updates it.
+func (c *controller) createObject(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
 	if work.WasExecuted(d.work, manifest) {
 		return nil
 	}
 	key := keyOf(d.work, manifest)
-	repair, wait := c.tracker.checkRepair(key, manifest, c.now())
+	repair, wait := c.tracker.repairDelay(key, manifest, c.now())
 	if wait > 0 {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 		observed, liveErr := c.readLive(ctx, d, manifest)
 		switch {
 		case liveErr == nil:
-			return c.update(ctx, d, manifest, observed)
+			return c.updateObject(ctx, d, manifest, observed)
 		case apierrors.IsAlreadyExists(err):
 			return liveErr
 		}
@@ -117,10 +117,10 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 	return nil
 }
 
-func (c *controller) update(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
-	for try := 1; ; try++ {
-		err := c.updateOnce(ctx, d, manifest, observed)
-		if !apierrors.IsConflict(err) || try == maxWriteAttempts {
+func (c *controller) updateObject(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
+	for attempt := 1; ; attempt++ {
+		err := c.attemptUpdate(ctx, d, manifest, observed)
+		if !apierrors.IsConflict(err) || attempt == maxWriteAttempts {
 			return err
 		}
 		if observed, err = c.readLive(ctx, d, manifest); err != nil {
@@ -129,7 +129,7 @@ func (c *controller) update(ctx context.Context, d *delivery, manifest, observed
 	}
 }
 
-func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
+func (c *controller) attemptUpdate(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
 	if ok, owner := work.MayWrite(d.work, observed, manifest); !ok {
 		return work.NewConflict(d.member.Name, observed, owner)
 	}
@@ -147,7 +147,7 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 		c.tracker.recordApplied(key, manifest, observed)
 		return nil
 	}
-	repair, wait := c.tracker.checkRepair(key, manifest, c.now())
+	repair, wait := c.tracker.repairDelay(key, manifest, c.now())
 	if wait > 0 {
 		return nil
 	}

@@ -20,9 +20,9 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// deleteWork processes a Work that is being deleted: it deletes or releases the objects of the Work in
-// the member, keeps them for the next Work, or holds the deletion, as the deletion guard decides. Then
-// it removes the finalizer of the Work.
+// deleteWork processes a Work that is being deleted: it deletes or releases the objects of the Work
+// in the member, keeps them for the next Work, or holds the deletion, as the deletion guard
+// decides. Then it removes the finalizer of the Work.
 func (c *controller) deleteWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) {
 		return reconcile.Result{}, nil
@@ -109,7 +109,7 @@ func (c *controller) deleteObject(ctx context.Context, target memberAccess, clus
 		if observed == nil || !work.MayDelete(observed, manifest) {
 			return nil
 		}
-		err = deleteObserved(ctx, target, observed)
+		err = deleteObservedObject(ctx, target, observed)
 		if !isStaleRead(err) || attempt == maxWriteAttempts {
 			break
 		}
@@ -122,7 +122,7 @@ func (c *controller) deleteObject(ctx context.Context, target memberAccess, clus
 	return nil
 }
 
-func deleteObserved(ctx context.Context, target memberAccess, observed *unstructured.Unstructured) error {
+func deleteObservedObject(ctx context.Context, target memberAccess, observed *unstructured.Unstructured) error {
 	uid, version := observed.GetUID(), observed.GetResourceVersion()
 	err := target.Client().Delete(ctx, observed,
 		client.PropagationPolicy("Background"), client.Preconditions{UID: &uid, ResourceVersion: &version})

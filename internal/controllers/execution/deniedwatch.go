@@ -17,8 +17,8 @@ import (
 const deniedWatchRecheck = 10 * time.Minute
 
 // reportDeniedWatches sets a condition that lists the objects of a Work that cannot be watched in
-// the member because a permission is missing. It updates the condition when all objects can be watched
-// again.
+// the member because a permission is missing. It updates the condition when all objects can be
+// watched again.
 func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *delivery) {
 	var denials []error
 	for _, raw := range d.work.Spec.Workload.Manifests {
@@ -41,9 +41,9 @@ func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *de
 }
 
 // blockingFailures returns the failures that block the deletion of a Work. If a failure is caused
-// by a missing permission in the member, blockingFailures adds that right to it. A missing permission does
-// not block the removal of a cluster: objects that Karmada may not read or delete are then kept in
-// the member.
+// by a missing permission in the member, blockingFailures adds that permission to it. A missing
+// permission does not block the removal of a cluster: objects that Karmada may not read or delete
+// are then kept in the member.
 func blockingFailures(cluster *clusterv1alpha1.Cluster, failures []error) []error {
 	var blocking []error
 	for _, failure := range work.ExplainForbidden(failures, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation]) {

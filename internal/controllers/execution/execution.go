@@ -89,7 +89,7 @@ type controller struct {
 	events        *loop.Events
 	reports       *loop.StatusWriter
 	scope         loop.SyncModeScope
-	pools         *loop.MemberQueues
+	queues        *loop.MemberQueues
 	tracker       *appliedTracker
 	deletionRates *deletionRates
 	metrics       *writeMetrics
@@ -110,13 +110,13 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		events:  loop.EventsFor(mgr, Name, o.Events),
 		tracker: newAppliedTracker(), deletionRates: newDeletionRates(o.DeletionsPerSecond, o.DeletionBurst), guard: o.Guard, now: time.Now,
 	}
-	c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{
+	c.queues = loop.NewMemberQueues(loop.MemberQueueOptions{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed, OnRemoved: c.stopTrackingCluster,
 	}, c.reconcile)
-	members.Subscribe(c.onMemberEvent)
-	members.OnRecovery(c.pools.RetryNow)
-	members.OnWatchRestored(c.onKindServed)
-	return errors.Join(mgr.Add(c), mgr.Add(interpreters.NewRunnable(rules, c.onRules)))
+	members.Subscribe(c.handleMemberEvent)
+	members.OnRecovery(c.queues.RetryNow)
+	members.OnWatchRestored(c.requeueWorksOfKind)
+	return errors.Join(mgr.Add(c), mgr.Add(interpreters.NewRunnable(rules, c.requeueForRules)))
 }
 
 // Start implements manager.Runnable.
@@ -124,7 +124,7 @@ func (c *controller) Start(ctx context.Context) error {
 	if err := c.addEventHandlers(ctx); err != nil {
 		return err
 	}
-	return c.pools.Start(ctx)
+	return c.queues.Start(ctx)
 }
 
 var (
@@ -154,12 +154,12 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	if stored.DeletionTimestamp != nil {
 		return c.deleteWork(ctx, cluster, stored)
 	}
-	return c.deliver(ctx, cluster, stored)
+	return c.deliverWork(ctx, cluster, stored)
 }
 
-// deliver applies the manifests of the Work in the member and reports the result in the
+// deliverWork applies the manifests of the Work in the member and reports the result in the
 // conditions of the Work.
-func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
+func (c *controller) deliverWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
 	c.tracker.startPass(workKey(stored))
 	c.recordDispatchingEvent(stored)
 	if work.IsSuspended(stored) {
@@ -229,11 +229,11 @@ func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []erro
 			failures = append(failures, fmt.Errorf("cluster %s: reading manifest %d: %w", d.member.Name, ordinal, err))
 			continue
 		}
-		if err := work.CheckDeliverable(d.work, manifest); err != nil {
+		if err := work.ValidateDelivery(d.work, manifest); err != nil {
 			failures = append(failures, fmt.Errorf("cluster %s: %w", d.member.Name, err))
 			continue
 		}
-		if err := c.apply(ctx, d, manifest); err != nil {
+		if err := c.applyManifest(ctx, d, manifest); err != nil {
 			failures = append(failures, err)
 		}
 	}

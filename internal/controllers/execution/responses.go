@@ -17,15 +17,16 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// isUndecided reports whether the pass says nothing about the Work, so that the conditions that were
-// reported last stay: no request got a response, or a rule did not run and runs in a later pass.
+// isUndecided reports whether the pass says nothing about the Work, so that the conditions that
+// were reported last stay: no request got a response, or a rule did not run and runs in a later
+// pass.
 func isUndecided(failures []error) bool {
-	return isUnanswered(failures) || interpreter.IsBusy(errors.Join(failures...))
+	return hasNoResponse(failures) || interpreter.IsBusy(errors.Join(failures...))
 }
 
-// isUnanswered reports whether no request got a response from the member. In that case the state of
-// the member is unknown, so the controller keeps the conditions that it reported last.
-func isUnanswered(failures []error) bool {
+// hasNoResponse reports whether no request got a response from the member. In that case the state
+// of the member is unknown, so the controller keeps the conditions that it reported last.
+func hasNoResponse(failures []error) bool {
 	return len(failures) > 0 && !slices.ContainsFunc(failures, isResponse)
 }
 
@@ -57,7 +58,7 @@ func eventError(cluster string, failures []error) error {
 	if errors.As(errors.Join(failures...), &identityErr) {
 		return identityErr
 	}
-	if isUnanswered(failures) {
+	if hasNoResponse(failures) {
 		return fmt.Errorf("cluster %s %w", cluster, errClusterNotResponding)
 	}
 	return errors.Join(failures...)
@@ -87,8 +88,8 @@ func newRejectionError(err error, creating bool) error {
 	return &rejectionError{error: err, message: text + rejectionHint(err, creating)}
 }
 
-// explainRejection adds to the error of a member the overriders that changed a rejected field, and the
-// Services that use a requested node port.
+// explainRejection adds to the error of a member the overriders that changed a rejected field, and
+// the Services that use a requested node port.
 func explainRejection(ctx context.Context, d *delivery, manifest *unstructured.Unstructured, rejection error) error {
 	err := nameOverriders(d.work, manifest, rejection)
 	if hint := describeNodePortClash(ctx, d, manifest, rejection); hint != "" {

@@ -43,7 +43,7 @@ func TestIsUnanswered(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := isUnanswered(test.failures); got != test.want {
+			if got := hasNoResponse(test.failures); got != test.want {
 				t.Errorf("isUnanswered = %t", got)
 			}
 		})
@@ -151,7 +151,7 @@ func TestRejectionErrorKeepsBothEndsOfTheMessage(t *testing.T) {
 	if got := len(shortened.Error()); got > 800 || !utf8.ValidString(shortened.Error()) {
 		t.Errorf("the message has %d bytes, valid UTF-8: %t", got, utf8.ValidString(shortened.Error()))
 	}
-	if !apierrors.IsInvalid(shortened) || isUnanswered([]error{shortened}) {
+	if !apierrors.IsInvalid(shortened) || hasNoResponse([]error{shortened}) {
 		t.Error("the shortened error is not recognized as a rejection")
 	}
 	if short := newRejectionError(errTooFew, false); short.Error() != errTooFew.Error() {

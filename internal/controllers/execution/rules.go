@@ -10,13 +10,13 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// onRules queues the Works whose manifests were applied with rules that changed since then. A Work
-// without a pass need not be queued, because its first pass uses the new rules.
-func (c *controller) onRules(_ context.Context, kinds interpreter.Kinds) {
+// requeueForRules queues the Works whose manifests were applied with rules that changed since then.
+// A Work without a pass need not be queued, because its first pass uses the new rules.
+func (c *controller) requeueForRules(_ context.Context, kinds interpreter.Kinds) {
 	for _, key := range c.interpreted.Works(kinds) {
 		c.tracker.recordRuleChange(key, kinds)
 		if cluster, ok := work.ClusterOf(key.Namespace); ok {
-			c.pools.Add(cluster, key, loop.LowPriority, 0)
+			c.queues.Add(cluster, key, loop.LowPriority, 0)
 		}
 	}
 }

@@ -40,13 +40,13 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	t.Helper()
 	f := &rulesFixture{deliveryFixture: newDeliveryFixture(t), enqueued: make(chan types.NamespacedName, 10)}
 	f.rules = &f.table
-	f.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	f.queues = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		f.enqueued <- key
 		return reconcile.Result{}, nil
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- f.pools.Start(ctx) }()
+	go func() { ended <- f.queues.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -68,7 +68,7 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 func (r *rulesFixture) changeRules(t *testing.T, kind schema.GroupVersionKind, rules interpreter.Rules) {
 	t.Helper()
 	r.table.Set(kind, rules)
-	r.onRules(t.Context(), interpreter.KindsOf(kind))
+	r.requeueForRules(t.Context(), interpreter.KindsOf(kind))
 }
 
 // pass runs one pass. It reports whether the pass wrote to the member, and returns the owner that
@@ -77,7 +77,7 @@ func (r *rulesFixture) pass(t *testing.T) (wrote bool, owner string) {
 	t.Helper()
 	r.tracker.startPass(workKey(r.work))
 	r.hasWritten = false
-	if err := r.updateOnce(t.Context(), r.delivery, r.manifest, r.readObject(t)); err != nil {
+	if err := r.attemptUpdate(t.Context(), r.delivery, r.manifest, r.readObject(t)); err != nil {
 		t.Fatal(err)
 	}
 	owner, _, _ = unstructured.NestedString(r.readObject(t).Object, "data", "owner")

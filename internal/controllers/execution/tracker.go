@@ -82,10 +82,10 @@ func (a *appliedTracker) recordApplied(key objectKey, manifest, observed *unstru
 	a.applied[key.work][key] = state
 }
 
-// checkRepair reports whether a write would repair drift: the same manifest was applied before with
+// repairDelay reports whether a write would repair drift: the same manifest was applied before with
 // the same rules, and the object in the member differs from it now. wait is the backoff before the
 // repair if earlier repairs were reverted.
-func (a *appliedTracker) checkRepair(key objectKey, manifest *unstructured.Unstructured, now time.Time) (isRepair bool, wait time.Duration) {
+func (a *appliedTracker) repairDelay(key objectKey, manifest *unstructured.Unstructured, now time.Time) (isRepair bool, wait time.Duration) {
 	a.mu.Lock()
 	state, ok := a.applied[key.work][key]
 	a.mu.Unlock()

@@ -15,7 +15,7 @@ func TestAppliedTrackerDistinguishesRepairsFromChanges(t *testing.T) {
 	tracker, key := newAppliedTracker(), objectKey{}
 	none := func(map[string]any) {}
 	first, next := newDeployment(none), newDeployment(func(c map[string]any) { c["spec"] = map[string]any{"replicas": int64(9)} })
-	if repair, _ := tracker.checkRepair(key, first, noon); repair {
+	if repair, _ := tracker.repairDelay(key, first, noon); repair {
 		t.Error("the first write counts as a repair")
 	}
 	tracker.recordRepair(key, noon, "unknown")
@@ -23,12 +23,12 @@ func TestAppliedTrackerDistinguishesRepairsFromChanges(t *testing.T) {
 		t.Error("an object that was never applied has a drift conflict")
 	}
 	tracker.recordApplied(key, first, first)
-	if repair, _ := tracker.checkRepair(key, next, noon); repair {
+	if repair, _ := tracker.repairDelay(key, next, noon); repair {
 		t.Error("a change of the manifest counts as a repair")
 	}
 	now := noon
 	for range 5 {
-		repair, wait := tracker.checkRepair(key, first, now)
+		repair, wait := tracker.repairDelay(key, first, now)
 		if !repair || wait != 0 {
 			t.Fatalf("repair %v after %v", repair, wait)
 		}
@@ -36,13 +36,13 @@ func TestAppliedTrackerDistinguishesRepairsFromChanges(t *testing.T) {
 		tracker.recordRepair(key, now, "tuner")
 		now = now.Add(time.Millisecond)
 	}
-	if _, wait := tracker.checkRepair(key, first, now); wait == 0 {
+	if _, wait := tracker.repairDelay(key, first, now); wait == 0 {
 		t.Error("repeated repairs have no backoff")
 	}
 	if message, retryAfter := tracker.driftConflict(key, now); message != "tuner" || retryAfter == 0 {
 		t.Errorf("conflict message %q, retry after %v", message, retryAfter)
 	}
-	if _, wait := tracker.checkRepair(key, next, now); wait != 0 {
+	if _, wait := tracker.repairDelay(key, next, now); wait != 0 {
 		t.Error("a change of the manifest waits for the backoff of repairs")
 	}
 	if message, retryAfter := tracker.driftConflict(key, now.Add(time.Minute)); retryAfter != 0 {

@@ -28,7 +28,7 @@ func (c *controller) addEventHandlers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
-	if _, err := clusters.AddEventHandler(c.onCluster(ctx)); err != nil {
+	if _, err := clusters.AddEventHandler(c.newClusterHandler(ctx)); err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
 	works, err := c.cache.GetInformer(ctx, &workv1alpha1.Work{})
@@ -44,33 +44,33 @@ func (c *controller) addEventHandlers(ctx context.Context) error {
 				c.enqueueWork(ctx, after, loop.LivePriority)
 			}
 		},
-		Deleted: func(lastKnown *workv1alpha1.Work) { c.onWorkDeleted(ctx, client.ObjectKeyFromObject(lastKnown)) },
+		Deleted: func(lastKnown *workv1alpha1.Work) { c.handleWorkDeletion(ctx, client.ObjectKeyFromObject(lastKnown)) },
 	}); err != nil {
 		return fmt.Errorf("watching Works: %w", err)
 	}
 	return nil
 }
 
-// onCluster starts and stops serving clusters. It also queues the Works that wait for a change of
-// their cluster.
-func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHandler {
+// newClusterHandler returns a handler that starts and stops serving clusters. It also queues the
+// Works that wait for a change of their cluster.
+func (c *controller) newClusterHandler(ctx context.Context) toolscache.ResourceEventHandler {
 	return loop.Handlers[*clusterv1alpha1.Cluster]{
 		Added: func(added *clusterv1alpha1.Cluster, isInInitialList bool) {
 			if !isInInitialList {
 				c.enqueueAllWorks(ctx, added)
 			}
 		},
-		Updated: func(before, after *clusterv1alpha1.Cluster) { c.onClusterUpdate(ctx, before, after) },
-		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.pools.RemoveCluster(lastKnown.Name) },
+		Updated: func(before, after *clusterv1alpha1.Cluster) { c.handleClusterUpdate(ctx, before, after) },
+		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.queues.RemoveCluster(lastKnown.Name) },
 	}
 }
 
-func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv1alpha1.Cluster) {
+func (c *controller) handleClusterUpdate(ctx context.Context, older, newer *clusterv1alpha1.Cluster) {
 	switch {
 	case c.scope.HasLeft(older, newer):
 		// Another process serves the cluster from now on. Watches by this process would put load on
 		// the member, and repairs would interfere with the other process.
-		c.pools.RemoveCluster(newer.Name)
+		c.queues.RemoveCluster(newer.Name)
 		c.members.CloseMember(newer.Name)
 	case c.scope.HasJoined(older, newer):
 		c.enqueueAllWorks(ctx, newer)
@@ -80,7 +80,7 @@ func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv
 		c.enqueueAllWorks(ctx, newer)
 	case shouldRetryWorks(older, newer):
 		c.guard.AllowHeldEventAgain(newer.Name)
-		c.pools.RetryNow(newer.Name)
+		c.queues.RetryNow(newer.Name)
 	}
 }
 
@@ -92,14 +92,14 @@ func (c *controller) enqueueAllWorks(ctx context.Context, cluster *clusterv1alph
 		return
 	}
 	for i := range works.Items {
-		c.pools.Add(cluster.Name, client.ObjectKeyFromObject(&works.Items[i]), loop.LowPriority, 0)
+		c.queues.Add(cluster.Name, client.ObjectKeyFromObject(&works.Items[i]), loop.LowPriority, 0)
 	}
 }
 
-// onKindServed queues the Works with objects of a kind that a member serves again. Some of these
-// Works may have failed while the kind was not served, and changes of their objects were not
+// requeueWorksOfKind queues the Works with objects of a kind that a member serves again. Some of
+// these Works may have failed while the kind was not served, and changes of their objects were not
 // observed.
-func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
+func (c *controller) requeueWorksOfKind(name string, kind schema.GroupVersionKind) {
 	works := &workv1alpha1.WorkList{}
 	err := c.karmada.List(context.Background(), works, client.InNamespace(work.ExecutionNamespace(name)), client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -108,17 +108,17 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 	}
 	for i := range works.Items {
 		if work.HasManifestOfKind(&works.Items[i], kind) {
-			c.pools.Add(name, client.ObjectKeyFromObject(&works.Items[i]), loop.LowPriority, 0)
+			c.queues.Add(name, client.ObjectKeyFromObject(&works.Items[i]), loop.LowPriority, 0)
 		}
 	}
 }
 
-// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a further pass does the same
-// again, because a pass that runs now may track the Work again.
-func (c *controller) onWorkDeleted(ctx context.Context, key types.NamespacedName) {
+// handleWorkDeletion stops tracking a deleted Work. If the cluster is served, a further pass does
+// the same again, because a pass that runs now may track the Work again.
+func (c *controller) handleWorkDeletion(ctx context.Context, key types.NamespacedName) {
 	c.stopTracking(key)
 	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.IsServed(ctx, name) {
-		c.pools.Add(name, key, loop.LivePriority, 0)
+		c.queues.Add(name, key, loop.LivePriority, 0)
 	}
 }
 
@@ -166,7 +166,7 @@ func (c *controller) enqueueWork(ctx context.Context, karmadaWork *workv1alpha1.
 		c.recordUndelivered(karmadaWork, priority, fmt.Errorf("cluster %q does not exist", name))
 		return
 	}
-	c.pools.Add(name, client.ObjectKeyFromObject(karmadaWork), priority, 0)
+	c.queues.Add(name, client.ObjectKeyFromObject(karmadaWork), priority, 0)
 }
 
 // recordUndelivered records an event on a Work that no cluster receives. It records the event when
@@ -180,17 +180,18 @@ func (c *controller) recordUndelivered(karmadaWork *workv1alpha1.Work, priority 
 var errNotInExecutionNamespace = errors.New("not delivered to any cluster: a Work must be in the execution namespace of a cluster, " +
 	clusterv1alpha1.ExecutionNamespacePrefix + "<cluster>")
 
-// requiresPass reports whether an update of a Work requires a pass, because the spec or the permission
-// to delete the objects changed, or the deletion started. It also reports true if newer is another Work
-// with the same name, which is possible if the watch was interrupted.
+// requiresPass reports whether an update of a Work requires a pass, because the spec or the
+// permission to delete the objects changed, or the deletion started. It also reports true if newer
+// is another Work with the same name, which is possible if the watch was interrupted.
 func requiresPass(older, newer *workv1alpha1.Work) bool {
 	hasSame := func(annotation string) bool { return older.Annotations[annotation] == newer.Annotations[annotation] }
 	return older.UID != newer.UID || older.Generation != newer.Generation ||
 		!hasSame(workv1alpha1.DeletionAllowedAnnotation) || !hasSame(workv1alpha1.HeldDeletionAnnotation) || (older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
 }
 
-// onMemberEvent queues the Work of an object that another program changed or deleted in the member.
-func (c *controller) onMemberEvent(event member.Event) {
+// handleMemberEvent queues the Work of an object that another program changed or deleted in the
+// member.
+func (c *controller) handleMemberEvent(event member.Event) {
 	if event.Old != nil && event.New != nil && !mayHaveDrifted(event.Old, event.New) {
 		return
 	}
@@ -209,7 +210,7 @@ func (c *controller) onMemberEvent(event member.Event) {
 	// The annotations come from the member, so they are trusted only if they name a Work of that
 	// member.
 	if cluster, ok := work.ClusterOf(key.Namespace); ok && cluster == event.Member && key.Name != "" {
-		c.pools.Add(event.Member, key, loop.LivePriority, 0)
+		c.queues.Add(event.Member, key, loop.LivePriority, 0)
 	}
 }
 

@@ -177,7 +177,7 @@ func TestObjectOfTheFirstListMayHaveDrifted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &controller{tracker: newAppliedTracker()}
 			passes := make(chan types.NamespacedName, 1)
-			c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: "test", Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+			c.queues = loop.NewMemberQueues(loop.MemberQueueOptions{Name: "test", Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 				passes <- key
 				return reconcile.Result{}, nil
 			})
@@ -187,8 +187,8 @@ func TestObjectOfTheFirstListMayHaveDrifted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				c.onMemberEvent(member.Event{Member: "m1", Kind: applied.GroupVersionKind(), New: tc.listed, Initial: true})
-				go func() { _ = c.pools.Start(ctx) }()
+				c.handleMemberEvent(member.Event{Member: "m1", Kind: applied.GroupVersionKind(), New: tc.listed, Initial: true})
+				go func() { _ = c.queues.Start(ctx) }()
 				synctest.Wait()
 			})
 			if len(passes) != tc.want {

@@ -28,7 +28,7 @@ func TestWorkAwaitsRecoveryOfLostCluster(t *testing.T) {
 	}
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
-	if result, err := c.deliver(t.Context(), cluster, stored); !result.IsZero() || !errors.Is(err, loop.ErrAwaitsRecovery) {
+	if result, err := c.deliverWork(t.Context(), cluster, stored); !result.IsZero() || !errors.Is(err, loop.ErrAwaitsRecovery) {
 		t.Errorf("result %v, error %v; want no retry before the recovery", result, err)
 	}
 }

@@ -38,14 +38,10 @@ type evaluation struct {
 	requeueAfter time.Duration
 }
 
-func (r *reconciler) newEvaluation(ctx context.Context, bound binding.Object) *evaluation {
-	return &evaluation{ctx: ctx, reconciler: r, bound: bound, rendering: work.RenderingOf(bound), now: r.now(), healthyClusters: map[string]bool{}}
-}
-
 func (e *evaluation) circumstances() failover.Observations {
 	return failover.Observations{
 		Now: e.now, Timeout: e.reconciler.options.Timeout,
-		IsStatusCurrent: e.isHealthProven, IsCopyGone: e.isCopyGone, IsUnregistered: e.isUnregistered, CanRunWorkload: e.isUsable,
+		IsStatusCurrent: e.isHealthProven, IsCopyGone: e.isCopyGone, IsUnregistered: e.isUnregistered, CanRunWorkload: e.canKeepWorkload,
 	}
 }
 
@@ -66,12 +62,6 @@ func (e *evaluation) requeueDelay(outcome failover.Outcome) time.Duration {
 		e.requeueSoon(max(outcome.NextCheck.Sub(e.now), time.Millisecond))
 	}
 	return e.requeueAfter
-}
-
-// pruneHealthRecords deletes the health records of clusters in which the workload is no longer
-// healthy.
-func (e *evaluation) pruneHealthRecords() {
-	e.reconciler.healthTracker.retainClusters(client.ObjectKeyFromObject(e.bound), e.healthyClusters)
 }
 
 func (e *evaluation) recordError(err error) bool {
@@ -105,17 +95,17 @@ func (e *evaluation) isHealthProven(cluster string) bool {
 // isCurrentApplied reports whether the Work of the binding in a cluster is rendered from the
 // current spec of the binding, and is applied.
 func (e *evaluation) isCurrentApplied(cluster string) bool {
-	works, err := e.worksIn(cluster)
+	works, err := e.listWorks(cluster)
 	if err != nil {
 		return e.recordError(err)
 	}
 	return e.rendering.AreApplied(works)
 }
 
-// worksIn returns the Works of the binding in a cluster, including Works that are being deleted. It
-// leaves out Works of another binding with the same ID. The Works are shared with the cache and
+// listWorks returns the Works of the binding in a cluster, including Works that are being deleted.
+// It leaves out Works of another binding with the same ID. The Works are shared with the cache and
 // must not be changed.
-func (e *evaluation) worksIn(cluster string) ([]workv1alpha1.Work, error) {
+func (e *evaluation) listWorks(cluster string) ([]workv1alpha1.Work, error) {
 	id := binding.PermanentID(e.bound)
 	if id == "" {
 		return nil, fmt.Errorf("binding %s has no label %s", client.ObjectKeyFromObject(e.bound), binding.PermanentIDLabel(e.bound))
@@ -139,7 +129,7 @@ func (e *evaluation) isCopyGone(cluster string) bool {
 	if stored != nil && stored.DeclaredDead() {
 		return true
 	}
-	works, err := e.worksIn(cluster)
+	works, err := e.listWorks(cluster)
 	if err != nil {
 		return e.recordError(err)
 	}
@@ -161,7 +151,8 @@ func (e *evaluation) isPurgedDirectly(cluster string) bool {
 }
 
 // isUnregistered reports whether a cluster is not registered. If the cache does not contain the
-// Cluster, it reads from the API server, because a cache does not prove that an object is absent.
+// Cluster, it reads from the API server, because a cache does not prove that an object does not
+// exist.
 func (e *evaluation) isUnregistered(cluster string) bool {
 	stored, err := e.readCluster(cluster)
 	if err != nil || stored != nil {
@@ -177,9 +168,9 @@ func (e *evaluation) isUnregistered(cluster string) bool {
 	return e.recordError(err)
 }
 
-// isUsable reports whether the workload may stay in a cluster: the cluster is ready, and no taint
-// of the cluster evicts the workload now.
-func (e *evaluation) isUsable(cluster string) bool {
+// canKeepWorkload reports whether the workload may stay in a cluster: the cluster is ready, and no
+// taint of the cluster evicts the workload now.
+func (e *evaluation) canKeepWorkload(cluster string) bool {
 	stored, err := e.readCluster(cluster)
 	if err != nil || stored == nil || !e.isReady(cluster) {
 		return e.recordError(err)

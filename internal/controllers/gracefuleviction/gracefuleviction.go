@@ -26,6 +26,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
 )
@@ -98,7 +99,7 @@ func Add(mgr manager.Manager, o Options) error {
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
 			For(binding.New(namespaced), builder.WithPredicates(loop.OnlyMatchingBindings(hasEviction))).
-			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
+			Watches(&clusterv1alpha1.Cluster{}, r.newClusterHandler()).
 			WithOptions(loop.ControllerOptions[reconcile.Request](mgr, workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
@@ -118,12 +119,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.healthTracker.deleteBinding(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	evaluation := r.newEvaluation(ctx, bound)
+	evaluation := &evaluation{ctx: ctx, reconciler: r, bound: bound, rendering: work.RenderingOf(bound), now: r.now(), healthyClusters: map[string]bool{}}
 	outcome := failover.DecideEvictions(bound, evaluation.circumstances())
 	if evaluation.firstErr != nil {
 		return reconcile.Result{}, evaluation.firstErr
 	}
-	evaluation.pruneHealthRecords()
+	r.healthTracker.retainClusters(client.ObjectKeyFromObject(bound), evaluation.healthyClusters)
 	stored, err := r.writeOutcome(ctx, bound, outcome)
 	if err == nil {
 		r.recordEvents(ctx, stored, outcome)

@@ -27,9 +27,10 @@ func hasEviction(bound binding.Object) bool {
 		conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.EvictionHeld) != nil
 }
 
-// onCluster queues the bindings with evictions from or to a cluster. It does so if the cluster was
-// deleted, or if its readiness, its taints or the annotation that declares it dead changed.
-func (r *reconciler) onCluster() handler.EventHandler {
+// newClusterHandler returns a handler that queues the bindings with evictions from or to a cluster.
+// It does so if the cluster was deleted, or if its readiness, its taints or the annotation that
+// declares it dead changed.
+func (r *reconciler) newClusterHandler() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)

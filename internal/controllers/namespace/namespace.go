@@ -77,10 +77,10 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	log := mgr.GetLogger().WithName(Name)
 	err := builder.TypedControllerManagedBy[request](mgr).Named(Name).
-		Watches(newNamespace(), r.onNamespace()).
-		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-		Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride()).
-		Watches(&workv1alpha1.Work{}, r.onWork()).
+		Watches(newNamespace(), r.newNamespaceHandlers()).
+		Watches(&clusterv1alpha1.Cluster{}, r.newClusterHandlers()).
+		Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.newOverrideHandlers()).
+		Watches(&workv1alpha1.Work{}, r.newWorkHandlers()).
 		WithLogConstructor(func(pair *request) logr.Logger {
 			if pair == nil {
 				return log

@@ -49,9 +49,9 @@ func namespaceOf(name string) (string, bool) {
 	return name[:end], workName(name[:end]) == name
 }
 
-// onNamespace queues a Namespace for all clusters. If the Namespace is an execution namespace, it
-// queues all Namespaces for the cluster of that execution namespace.
-func (r *reconciler) onNamespace() handlers {
+// newNamespaceHandlers returns handlers that queue a Namespace for all clusters. If the Namespace
+// is an execution namespace, it queues all Namespaces for the cluster of that execution namespace.
+func (r *reconciler) newNamespaceHandlers() handlers {
 	enqueue := func(ctx context.Context, object client.Object, q queue) {
 		if cluster, ok := work.ClusterOf(object.GetName()); ok {
 			loop.EnqueueLowPriority(q, 0, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{cluster})...)
@@ -82,10 +82,11 @@ func hasPropagatedChange(older, newer client.Object) bool {
 	return ok && ok2 && work.PrunedHash(before) != work.PrunedHash(after)
 }
 
-// onCluster queues all Namespaces for a cluster that was registered, or whose labels, provider,
-// region or zones changed, because override policies select clusters by these fields. It ignores
-// the initial list, because the events of the Namespaces queue all clusters at the start.
-func (r *reconciler) onCluster() handlers {
+// newClusterHandlers returns handlers that queue all Namespaces for a cluster that was registered,
+// or whose labels, provider, region or zones changed, because override policies select clusters by
+// these fields. It ignores the initial list, because the events of the Namespaces queue all
+// clusters at the start.
+func (r *reconciler) newClusterHandlers() handlers {
 	return handlers{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
@@ -108,9 +109,9 @@ func hasSelectorChange(older, newer *clusterv1alpha1.Cluster) bool {
 		older.Spec.Region != newer.Spec.Region || !slices.Equal(older.Spec.Zones, newer.Spec.Zones)
 }
 
-// onOverride queues the Namespaces that an override policy selects, or selected before the policy
-// changed.
-func (r *reconciler) onOverride() handlers {
+// newOverrideHandlers returns handlers that queue the Namespaces that an override policy selects,
+// or selected before the policy changed.
+func (r *reconciler) newOverrideHandlers() handlers {
 	enqueue := func(ctx context.Context, q queue, policies ...client.Object) {
 		selected := func(namespace *unstructured.Unstructured) bool { return isSelectedBy(namespace, policies...) }
 		loop.EnqueueLowPriority(q, 0, requestsFor(r.propagatedNames(ctx, selected), r.clusterNames(ctx))...)
@@ -138,9 +139,10 @@ func isSelectedBy(namespace *unstructured.Unstructured, policies ...client.Objec
 	})
 }
 
-// onWork queues a Namespace when its Work is deleted, or when the Work is no longer managed by a
-// binding. In a pull mode cluster a deleted Work is created again after a delay.
-func (r *reconciler) onWork() handlers {
+// newWorkHandlers returns handlers that queue a Namespace when its Work is deleted, or when the
+// Work is no longer managed by a binding. In a pull mode cluster a deleted Work is created again
+// after a delay.
+func (r *reconciler) newWorkHandlers() handlers {
 	enqueue := func(object client.Object, q queue, delay time.Duration) {
 		namespace, ok := namespaceOf(object.GetName())
 		cluster, ok2 := work.ClusterOf(object.GetNamespace())

@@ -22,9 +22,9 @@ func newRateLimiter(rate float64) *rateLimiter {
 	return &rateLimiter{interval: time.Duration(min(interval, math.MaxInt64/2)), turn: make(chan struct{}, 1)}
 }
 
-// run waits for its turn and for the interval, and then calls act. If ctx ends before that, it
-// returns the error of ctx.
-func (r *rateLimiter) run(ctx context.Context, act func() (hadEffect bool, err error)) error {
+// runInTurn waits for its turn and for the interval, and then calls act. If ctx ends before that,
+// it returns the error of ctx.
+func (r *rateLimiter) runInTurn(ctx context.Context, act func() (hadEffect bool, err error)) error {
 	select {
 	case r.turn <- struct{}{}:
 	case <-ctx.Done():

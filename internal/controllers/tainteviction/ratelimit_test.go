@@ -17,7 +17,7 @@ func TestRateLimiterCountsOnlyActionsWithEffect(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 40 {
 			all.Go(func() {
-				err := p.run(t.Context(), func() (bool, error) {
+				err := p.runInTurn(t.Context(), func() (bool, error) {
 					if i%10 != 0 {
 						return false, nil
 					}
@@ -47,7 +47,7 @@ func TestRateLimiterDoesNotCountFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, start, rejected := newRateLimiter(0.001), time.Now(), errors.New("rejected")
 		for range 3 {
-			if err := p.run(t.Context(), func() (bool, error) { return false, rejected }); !errors.Is(err, rejected) {
+			if err := p.runInTurn(t.Context(), func() (bool, error) { return false, rejected }); !errors.Is(err, rejected) {
 				t.Error(err)
 			}
 		}
@@ -61,7 +61,7 @@ func TestRateLimiterStopsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newRateLimiter(0.0001)
 		act := func() (bool, error) { return true, nil }
-		if err := p.run(t.Context(), act); err != nil {
+		if err := p.runInTurn(t.Context(), act); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -69,7 +69,7 @@ func TestRateLimiterStopsWithTheContext(t *testing.T) {
 		var all sync.WaitGroup
 		for range 2 { // one holds the turn, one waits for it
 			all.Go(func() {
-				if err := p.run(ctx, act); !errors.Is(err, context.DeadlineExceeded) {
+				if err := p.runInTurn(ctx, act); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("returned %v", err)
 				}
 			})

@@ -47,8 +47,8 @@ const (
 
 // Options configure the controllers.
 type Options struct {
-	// MissingFlags are the flags that the process lacks so that taints evict workloads. If there are
-	// any, taints evict nothing, and each Cluster with a NoExecute taint reports that.
+	// MissingFlags are the flags that the process lacks so that taints evict workloads. If there
+	// are any, taints evict nothing, and each Cluster with a NoExecute taint reports that.
 	MissingFlags []string
 	// EvictionsPerSecond is the maximum number of evictions per second.
 	EvictionsPerSecond float64
@@ -150,7 +150,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{RequeueAfter: stay.Until.Sub(now)}, nil
 	}
 	requeueAfter := time.Duration(0)
-	err = r.rateLimiter.run(ctx, func() (evicted bool, err error) {
+	err = r.rateLimiter.runInTurn(ctx, func() (evicted bool, err error) {
 		evicted, requeueAfter, err = r.evictIfDue(ctx, req)
 		return evicted, err
 	})

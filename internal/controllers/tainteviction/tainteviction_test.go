@@ -191,8 +191,8 @@ func TestTaintsEnqueueTheBindingsOfACluster(t *testing.T) {
 	f := newFixture(t, many...)
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request]())
 	defer q.ShutDown()
-	f.enqueueBindingsIn(t.Context(), q, newTaintedCluster(0))
-	f.enqueueBindingsIn(t.Context(), q, newTaintedCluster(0))
+	f.enqueueBindingsOfCluster(t.Context(), q, newTaintedCluster(0))
+	f.enqueueBindingsOfCluster(t.Context(), q, newTaintedCluster(0))
 	if q.Len() != 3 || len(f.backlog.queued) != 3 {
 		t.Errorf("%d requests are queued, %d are counted", q.Len(), len(f.backlog.queued))
 	}
@@ -206,7 +206,7 @@ func TestTaintsEnqueueTheBindingsOfACluster(t *testing.T) {
 	if len(f.backlog.queued) != 0 || f.writes != 3 {
 		t.Errorf("%d requests are counted, %d writes", len(f.backlog.queued), f.writes)
 	}
-	f.enqueueBindingsIn(t.Context(), q, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
+	f.enqueueBindingsOfCluster(t.Context(), q, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
 	f.enqueueBinding(t.Context(), q, many[2])
 	if q.Len() != 0 {
 		t.Errorf("%d requests are queued for clusters without taints", q.Len())

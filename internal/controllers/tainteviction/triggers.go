@@ -26,11 +26,11 @@ type queue = workqueue.TypedRateLimitingInterface[request]
 func (r *reconciler) clusterSource() source.TypedSource[request] {
 	return source.TypedKind(r.cache, &clusterv1alpha1.Cluster{}, handler.TypedFuncs[*clusterv1alpha1.Cluster, request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.enqueueBindingsIn(ctx, q, e.Object)
+			r.enqueueBindingsOfCluster(ctx, q, e.Object)
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], q queue) {
 			if !equality.Semantic.DeepEqual(e.ObjectOld.Spec.Taints, e.ObjectNew.Spec.Taints) {
-				r.enqueueBindingsIn(ctx, q, e.ObjectNew)
+				r.enqueueBindingsOfCluster(ctx, q, e.ObjectNew)
 			}
 		},
 	})
@@ -62,8 +62,8 @@ func appliedPlacement(object client.Object) string {
 	return object.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 }
 
-// enqueueBindingsIn queues the bindings in a cluster if the cluster has taints that evict.
-func (r *reconciler) enqueueBindingsIn(ctx context.Context, q queue, cluster *clusterv1alpha1.Cluster) {
+// enqueueBindingsOfCluster queues the bindings in a cluster if the cluster has taints that evict.
+func (r *reconciler) enqueueBindingsOfCluster(ctx context.Context, q queue, cluster *clusterv1alpha1.Cluster) {
 	if !failover.HasEvictingTaint(cluster) || cluster.DeletionTimestamp != nil {
 		return
 	}

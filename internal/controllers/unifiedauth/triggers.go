@@ -44,9 +44,9 @@ func onlyCreated() predicate.Predicate {
 	}
 }
 
-// onWork queues the Cluster of a deleted Work. In a pull mode cluster the Work is created again
-// after a delay.
-func (r *reconciler) onWork() handler.EventHandler {
+// newWorkHandler returns a handler that queues the Cluster of a deleted Work. In a pull mode
+// cluster the Work is created again after a delay.
+func (r *reconciler) newWorkHandler() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q loop.Queue[reconcile.Request]) {
 		for _, request := range requestForWork(e.Object) {
 			q.AddAfter(request, loop.RecreationDelay(ctx, r.karmada, e.Object))

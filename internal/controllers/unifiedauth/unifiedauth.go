@@ -65,7 +65,7 @@ func Add(mgr manager.Manager, o Options) error {
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(onlyImpersonatorChanges())).
 		Watches(newUnstructured(namespaces), handler.EnqueueRequestsFromMapFunc(requestForNamespace), builder.WithPredicates(onlyCreated())).
-		Watches(&workv1alpha1.Work{}, r.onWork()).
+		Watches(&workv1alpha1.Work{}, r.newWorkHandler()).
 		Watches(newUnstructured(clusterRoles), everyCluster, builder.WithPredicates(onlyAccessRoleChanges())).
 		Watches(newUnstructured(clusterRoleBindings), everyCluster, builder.WithPredicates(r.onlyAccessBindingChanges())).
 		WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
@@ -128,8 +128,8 @@ func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Clu
 	return nil
 }
 
-// controlPlaneID returns the ID of the control plane, which join stores in the objects of a member too. It
-// is empty if the API server has not created its namespaces yet.
+// controlPlaneID returns the ID of the control plane, which join stores in the objects of a member
+// too. It is empty if the API server has not created its namespaces yet.
 func (r *reconciler) controlPlaneID(ctx context.Context) (string, error) {
 	namespace := newUnstructured(namespaces)
 	err := r.readFromCache(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, namespace)

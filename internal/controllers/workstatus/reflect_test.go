@@ -102,7 +102,7 @@ func TestMergeReflections(t *testing.T) {
 			[]reflection{newReflection(0, "a", "Unhealthy"), newReflection(1, "b", "Healthy")}, []reflection{newReflection(0, "a", "Healthy")},
 			[]string{"0 a Healthy", "1 b Healthy"}},
 		"the status of a deleted object is removed": {
-			[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, []reflection{{identifier: newIdentifier(0, "a"), isAbsent: true}},
+			[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, []reflection{{identifier: newIdentifier(0, "a"), isDeleted: true}},
 			[]string{"1 b Healthy"}},
 		"an object of unknown state keeps its status": {
 			[]reflection{newReflection(0, "a", "Healthy")}, []reflection{{identifier: newIdentifier(0, "a")}}, []string{"0 a Healthy"}},
@@ -130,7 +130,7 @@ func TestMergeReflections(t *testing.T) {
 }
 
 func TestReportedState(t *testing.T) {
-	absent := reflection{isAbsent: true}
+	absent := reflection{isDeleted: true}
 	for name, tc := range map[string]struct {
 		reflections []reflection
 		want        loop.StatusState
@@ -178,11 +178,11 @@ func TestNamesSameWork(t *testing.T) {
 func TestStatusOfDeletedFinishedJobIsKept(t *testing.T) {
 	job := workv1alpha1.ResourceIdentifier{Group: "batch", Version: "v1", Kind: "Job", Namespace: "shop", Name: "import"}
 	stored := []workv1alpha1.ManifestStatus{{Identifier: job, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
-	if kept := (reflection{identifier: job, isAbsent: true}).mergeInto(stored, nil); len(kept) != 1 {
+	if kept := (reflection{identifier: job, isDeleted: true}).mergeInto(stored, nil); len(kept) != 1 {
 		t.Errorf("statuses %v", kept)
 	}
 	stored[0].Status.Raw = []byte(`{"active":1}`)
-	if kept := (reflection{identifier: job, isAbsent: true}).mergeInto(stored, nil); len(kept) != 0 {
+	if kept := (reflection{identifier: job, isDeleted: true}).mergeInto(stored, nil); len(kept) != 0 {
 		t.Errorf("the status of a deleted running Job is kept: %v", kept)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// onRules queues the Works with objects whose status was interpreted by rules that changed since
-// then. A Work without a pass need not be queued, because its first pass uses the new rules.
-func (c *controller) onRules(_ context.Context, kinds interpreter.Kinds) {
+// requeueForRules queues the Works with objects whose status was interpreted by rules that changed
+// since then. A Work without a pass need not be queued, because its first pass uses the new rules.
+func (c *controller) requeueForRules(_ context.Context, kinds interpreter.Kinds) {
 	for _, key := range c.interpreted.Works(kinds) {
 		if cluster, ok := work.ClusterOf(key.Namespace); ok {
-			c.pools.Add(cluster, key, loop.LowPriority, 0)
+			c.queues.Add(cluster, key, loop.LowPriority, 0)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type rulesFixture struct {
 	*controller
 	store client.Client
 	table interpreters.Table
-	// passes counts the passes of the pools.
+	// passes counts the passes of the queues.
 	passes int
 }
 
@@ -49,7 +49,7 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 		karmada: f.store, rules: &f.table, events: loop.NewEvents(record.NewFakeRecorder(10)),
 		reports: loop.NewStatusWriter(f.store, f.store, loop.StatusWriterOptions{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 	}
-	f.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, OnRemoved: f.stopTrackingCluster}, func(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	f.queues = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, OnRemoved: f.stopTrackingCluster}, func(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		f.passes++
 		stored := &workv1alpha1.Work{}
 		if err := f.store.Get(ctx, key, stored); err != nil {
@@ -60,7 +60,7 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	for _, run := range []func(context.Context) error{f.reports.Start, f.pools.Start, interpreters.NewRunnable(f.rules, f.onRules)} {
+	for _, run := range []func(context.Context) error{f.reports.Start, f.queues.Start, interpreters.NewRunnable(f.rules, f.requeueForRules)} {
 		go func() {
 			if err := run(ctx); err != nil {
 				t.Error(err)
@@ -96,7 +96,7 @@ func TestChangedHealthRuleReachesReportedObjects(t *testing.T) {
 		if f.health(t); f.passes != 0 {
 			t.Errorf("%d passes of a Work that was never interpreted", f.passes)
 		}
-		f.pools.Add("m1", types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}, loop.LivePriority, 0)
+		f.queues.Add("m1", types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}, loop.LivePriority, 0)
 		got := []workv1alpha1.ResourceHealth{f.health(t)}
 		f.table.Set(configMaps, fixedHealth(true))
 		got = append(got, f.health(t))
@@ -128,14 +128,14 @@ func TestWorksThatAreNotReflectedAnyMoreAreDropped(t *testing.T) {
 			}
 		},
 		"a Work of a deleted cluster": func(_ *testing.T, c *controller, _ client.Client) {
-			c.onCluster().OnDelete(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
+			c.newClusterHandler().OnDelete(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
 		},
 	}
 	for name, remove := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newRulesFixture(t)
-				f.pools.Add("m1", key, loop.LivePriority, 0)
+				f.queues.Add("m1", key, loop.LivePriority, 0)
 				synctest.Wait()
 				if got := f.interpreted.Works(interpreter.AllKinds()); len(got) != 1 {
 					t.Fatalf("indexed Works %v", got)

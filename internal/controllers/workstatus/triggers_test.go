@@ -32,18 +32,18 @@ func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
 				after.Spec.SyncMode = tc.mode
 				c := &controller{scope: loop.SyncModeScope{Mode: clusterv1alpha1.Push}}
 				passes := 0
-				c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, IsServed: func(context.Context, string) bool { return true }},
+				c.queues = loop.NewMemberQueues(loop.MemberQueueOptions{Name: Name, Workers: 1, IsServed: func(context.Context, string) bool { return true }},
 					func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 						passes++
 						return reconcile.Result{}, nil
 					})
 				ctx, cancel := context.WithCancel(t.Context())
 				finished := make(chan error)
-				go func() { finished <- c.pools.Start(ctx) }()
+				go func() { finished <- c.queues.Start(ctx) }()
 				synctest.Wait()
 				// This change is still delayed when the sync mode of the cluster changes.
-				c.pools.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, loop.LivePriority, time.Second)
-				c.onCluster().OnUpdate(before, after)
+				c.queues.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, loop.LivePriority, time.Second)
+				c.newClusterHandler().OnUpdate(before, after)
 				<-time.After(time.Minute)
 				synctest.Wait()
 				if passes != tc.want {

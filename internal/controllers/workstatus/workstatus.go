@@ -77,7 +77,7 @@ type controller struct {
 	events    *loop.Events
 	reports   *loop.StatusWriter
 	scope     loop.SyncModeScope
-	pools     *loop.MemberQueues
+	queues    *loop.MemberQueues
 	podChecks *podCheckSchedule
 	// interpreted contains the Works with objects whose status was interpreted by rules.
 	interpreted interpreters.WorkIndex
@@ -92,13 +92,13 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		scope: loop.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
 		events: loop.EventsFor(mgr, Name, o.Events), pacer: loop.NewPacer[types.NamespacedName](o.Pacing, 0),
 	}
-	c.pools = loop.NewMemberQueues(loop.MemberQueueOptions{
+	c.queues = loop.NewMemberQueues(loop.MemberQueueOptions{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
 		OnRemoved: c.stopTrackingCluster,
 	}, c.reconcile)
-	members.Subscribe(c.onMemberEvent)
-	members.OnRecovery(c.pools.RetryNow)
-	return errors.Join(mgr.Add(c), mgr.Add(interpreters.NewRunnable(rules, c.onRules)))
+	members.Subscribe(c.handleMemberEvent)
+	members.OnRecovery(c.queues.RetryNow)
+	return errors.Join(mgr.Add(c), mgr.Add(interpreters.NewRunnable(rules, c.requeueForRules)))
 }
 
 // Start implements manager.Runnable.
@@ -107,34 +107,34 @@ func (c *controller) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
-	if _, err := clusters.AddEventHandler(c.onCluster()); err != nil {
+	if _, err := clusters.AddEventHandler(c.newClusterHandler()); err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
-	return c.pools.Start(ctx)
+	return c.queues.Start(ctx)
 }
 
-// onCluster stops the workers of clusters that are deleted or that another process serves now. When
-// this process serves a cluster again, onCluster need not queue Works, because the watches of the
-// cluster then deliver events for all objects.
-func (c *controller) onCluster() toolscache.ResourceEventHandler {
+// newClusterHandler returns a handler that stops the workers of clusters that are deleted or that
+// another process serves now. When this process serves a cluster again, the handler need not queue
+// Works, because the watches of the cluster then deliver events for all objects.
+func (c *controller) newClusterHandler() toolscache.ResourceEventHandler {
 	return loop.Handlers[*clusterv1alpha1.Cluster]{
 		Updated: func(before, after *clusterv1alpha1.Cluster) {
 			if c.scope.HasLeft(before, after) {
-				c.pools.RemoveCluster(after.Name)
+				c.queues.RemoveCluster(after.Name)
 			}
 		},
-		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.pools.RemoveCluster(lastKnown.Name) },
+		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.queues.RemoveCluster(lastKnown.Name) },
 	}
 }
 
-// onMemberEvent queues the Work of an object that changed in the member.
-func (c *controller) onMemberEvent(event member.Event) {
+// handleMemberEvent queues the Work of an object that changed in the member.
+func (c *controller) handleMemberEvent(event member.Event) {
 	annotations := event.Object().GetAnnotations()
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
 	if cluster, ok := work.ClusterOf(key.Namespace); !ok || cluster != event.Member || key.Name == "" {
 		return
 	}
-	c.pools.Add(event.Member, key, loop.PriorityOf(event.Initial), c.pacer.CollectDelay(c.options.Pacing.Collect, time.Now()))
+	c.queues.Add(event.Member, key, loop.PriorityOf(event.Initial), c.pacer.CollectDelay(c.options.Pacing.Collect, time.Now()))
 }
 
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
@@ -241,8 +241,8 @@ func reportedState(reflections []reflection) loop.StatusState {
 // reflection is the observed state of the object of one manifest.
 type reflection struct {
 	identifier workv1alpha1.ResourceIdentifier
-	// isAbsent is true if it is known that the object does not exist.
-	isAbsent bool
+	// isDeleted is true if the member reported that the object does not exist.
+	isDeleted bool
 	// status is nil if the state of the object is unknown.
 	status *workv1alpha1.ManifestStatus
 	// requeueAfter is the delay until the next pass. 0 means that the next pass starts only after a
@@ -257,9 +257,9 @@ type reflection struct {
 
 func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest) []workv1alpha1.ManifestStatus {
 	switch {
-	case r.isAbsent && work.IsFinishedJob(statuses, r.identifier):
+	case r.isDeleted && work.IsFinishedJob(statuses, r.identifier):
 		return statuses // the status proves that the Job needs no further execution
-	case r.isAbsent:
+	case r.isDeleted:
 		return work.DropManifestStatus(statuses, r.identifier, manifests)
 	case r.status != nil:
 		return work.MergeManifestStatus(statuses, *r.status, manifests)
@@ -278,7 +278,7 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 	observed, cached, err := target.Get(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	switch {
 	case apierrors.IsNotFound(err):
-		result.isAbsent = true
+		result.isDeleted = true
 		return result, nil
 	case meta.IsNoMatchError(err):
 		// A kind that the member does not serve is no error here, because the execution controller

@@ -61,9 +61,9 @@ func clusterRows() []Row {
 	answering, credentials := clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCredentialsValid
 	leaving, identity := clusterv1alpha1.ClusterConditionLeaving, clusterv1alpha1.ClusterConditionIdentityMismatch
 	return []Row{
-		{kinds, ready, yes, clusterv1alpha1.ClusterReasonReady, "the health endpoint of the member answers ok"},
+		{kinds, ready, yes, clusterv1alpha1.ClusterReasonReady, "the health endpoint of the member responds with ok"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReachable, "the member cannot be reached"},
-		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint answers, but not ok"},
+		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint responds, but not with ok"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client for the member can be made from its spec and secrets"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonLeaving, "the cluster was deleted, and its Works are gone"},
 		{kinds, leaving, yes, clusterv1alpha1.LeavingWorksRemainReason, "the cluster was deleted; Works are still to be deleted"},
@@ -71,9 +71,9 @@ func clusterRows() []Row {
 		{kinds, leaving, yes, clusterv1alpha1.LeavingFinalizersRemainReason, "the cluster was deleted; finalizers of other controllers remain"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusUnknown, "the member stopped reporting"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "the member has never reported"},
-		{kinds, answering, yes, clusterv1alpha1.ClusterReasonReady, "the member answers again; Ready follows if that lasts"},
+		{kinds, answering, yes, clusterv1alpha1.ClusterReasonReady, "the member responds again; Ready follows if that lasts"},
 		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReachable, "the member was not reached; Ready follows if that lasts"},
-		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint answered, but not ok; Ready follows if that lasts"},
+		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint responded, but not with ok; Ready follows if that lasts"},
 		{kinds, answering, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client could be made; Ready follows if that lasts"},
 		{kinds, credentials, yes, clusterv1alpha1.CredentialsValidReason, "the member accepts the token, whose expiry is distant or unknown"},
 		{kinds, credentials, yes, clusterv1alpha1.CredentialsExpireSoonReason, "the last tenth of the validity of the token or CA certificate, at most 30 days"},
@@ -88,7 +88,7 @@ func clusterRows() []Row {
 		{kinds, identity, unknown, clusterv1alpha1.IdentityUnknownReason, "Namespace kube-system of the member cannot be read; nothing is written there"},
 		{kinds, identity, no, clusterv1alpha1.IdentityProvenReason, "the address leads to the registered cluster again"},
 		{kinds, clusterv1alpha1.ClusterConditionWithinBounds, yes, clusterv1alpha1.BoundsKeptReason, "the member exceeded a bound before, and no bound since"},
-		{kinds, clusterv1alpha1.ClusterConditionWithinBounds, no, clusterv1alpha1.BoundExceededReason, "an answer or an event of the member exceeded a bound and was not used"},
+		{kinds, clusterv1alpha1.ClusterConditionWithinBounds, no, clusterv1alpha1.BoundExceededReason, "a response or an event of the member exceeded a bound and was not used"},
 		{kinds, clusterv1alpha1.ClusterConditionTaintsEvict, yes, clusterv1alpha1.TaintEvictionEnabledReason, "the cluster has a NoExecute taint, which evicts workloads"},
 		{kinds, clusterv1alpha1.ClusterConditionTaintsEvict, no, clusterv1alpha1.TaintEvictionDisabledReason, "the cluster has a NoExecute taint, but evictions are off: the message names the missing flags"},
 		{kinds, complete, yes, clusterv1alpha1.APIEnablementsCompleteReason, "all API groups of the member were read"},
@@ -121,7 +121,7 @@ func workRows() []Row {
 	return []Row{
 		{kinds, workv1alpha1.WorkApplied, yes, workv1alpha1.WorkAppliedSuccessfulReason, "the member holds every manifest"},
 		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkAppliedFailedReason, "a manifest could not be applied"},
-		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkMemberForbidsReason, "Karmada lacks a right in the member; the message names it"},
+		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkMemberForbidsReason, "Karmada lacks a permission in the member; the message names it"},
 		{kinds, workv1alpha1.WorkStatusCollected, no, workv1alpha1.WorkMemberForbidsReason, "Karmada may not watch a kind in the member"},
 		{kinds, workv1alpha1.WorkStatusCollected, yes, workv1alpha1.WorkStatusCollectedReason, "Karmada may watch all kinds again"},
 		{kinds, workv1alpha1.WorkDispatching, yes, workv1alpha1.WorkDispatchingReason, "changes are delivered to the member"},

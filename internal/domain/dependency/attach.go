@@ -30,7 +30,7 @@ var claimLabels = [...]string{
 type OtherDependents struct {
 	// Existing are the dependents that exist.
 	Existing []*workv1alpha2.ResourceBinding
-	// Deleted are the dependents that are known to be deleted.
+	// Deleted are the dependents that were observed to be deleted.
 	Deleted sets.Set[types.NamespacedName]
 }
 
@@ -107,8 +107,8 @@ func isUnneeded(attached binding.Object) bool {
 }
 
 // SnapshotOf returns the entry of spec.requiredBy with the clusters of a dependent. Clusters from
-// which the dependent is being evicted stay listed until the eviction ends, because the dependencies
-// must not be deleted earlier.
+// which the dependent is being evicted stay listed until the eviction ends, because the
+// dependencies must not be deleted earlier.
 func SnapshotOf(dependent *workv1alpha2.ResourceBinding) workv1alpha2.BindingSnapshot {
 	snapshot := workv1alpha2.BindingSnapshot{Namespace: dependent.Namespace, Name: dependent.Name}
 	for i := range dependent.Spec.Clusters {
@@ -150,7 +150,8 @@ func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBindi
 	RecordSuspension(attached, dependent)
 }
 
-// putSnapshot adds the snapshot of a dependent to spec.requiredBy, or replaces its earlier snapshot.
+// putSnapshot adds the snapshot of a dependent to spec.requiredBy, or replaces its earlier
+// snapshot.
 func putSnapshot(spec *workv1alpha2.ResourceBindingSpec, snapshot workv1alpha2.BindingSnapshot) {
 	i := indexOf(spec, DependentKey(snapshot))
 	if i < 0 {

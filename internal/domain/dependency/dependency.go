@@ -95,12 +95,12 @@ type ObjectID struct {
 
 // Matches reports whether a reference refers to an existing object with these labels. A
 // reference without a name and without a valid selector refers to nothing.
-func Matches(reference Reference, thing ObjectID, objectLabels map[string]string) bool {
-	if !MatchesKindAndNamespace(reference, thing) {
+func Matches(reference Reference, object ObjectID, objectLabels map[string]string) bool {
+	if !MatchesKindAndNamespace(reference, object) {
 		return false
 	}
 	if reference.Name != "" {
-		return reference.Name == thing.Key.Name
+		return reference.Name == object.Key.Name
 	}
 	selector := SelectorOf(reference)
 	return selector != nil && selector.Matches(labels.Set(objectLabels))
@@ -108,8 +108,8 @@ func Matches(reference Reference, thing ObjectID, objectLabels map[string]string
 
 // MatchesKindAndNamespace reports whether the kind and the namespace of a reference match the
 // object.
-func MatchesKindAndNamespace(reference Reference, thing ObjectID) bool {
-	return ReferencedKind(reference).GroupKind() == thing.Kind && reference.Namespace == thing.Key.Namespace
+func MatchesKindAndNamespace(reference Reference, object ObjectID) bool {
+	return ReferencedKind(reference).GroupKind() == object.Kind && reference.Namespace == object.Key.Namespace
 }
 
 // SelectorOf returns the selector of a reference without a name. It returns nil for a reference

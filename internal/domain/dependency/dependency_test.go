@@ -54,7 +54,7 @@ func TestMatches(t *testing.T) {
 	grouped.APIVersion = "example.io/v1"
 	tests := map[string]struct {
 		reference Reference
-		thing     ObjectID
+		object    ObjectID
 		labels    map[string]string
 		want      bool
 	}{
@@ -73,7 +73,7 @@ func TestMatches(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Matches(tc.reference, tc.thing, tc.labels); got != tc.want {
+			if got := Matches(tc.reference, tc.object, tc.labels); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -169,7 +169,7 @@ func TestDependents(t *testing.T) {
 	}
 	labelled := func(value string) map[string]string { return map[string]string{"app": value} }
 	tests := map[string]struct {
-		thing  ObjectID
+		object ObjectID
 		labels []map[string]string
 		want   []types.NamespacedName
 	}{
@@ -184,7 +184,7 @@ func TestDependents(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, index.Dependents(tc.thing, tc.labels...)); diff != "" {
+			if diff := cmp.Diff(tc.want, index.Dependents(tc.object, tc.labels...)); diff != "" {
 				t.Errorf("dependents (-want +got):\n%s", diff)
 			}
 		})

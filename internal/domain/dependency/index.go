@@ -87,19 +87,19 @@ func (i *Index) Kinds() []schema.GroupVersionKind {
 
 // Dependents returns the dependents that refer to an object by name or by one of the label sets,
 // sorted. If the labels of the object changed, callers pass the old and the new labels.
-func (i *Index) Dependents(thing ObjectID, labelSets ...map[string]string) []types.NamespacedName {
+func (i *Index) Dependents(object ObjectID, labelSets ...map[string]string) []types.NamespacedName {
 	found := sets.New[types.NamespacedName]()
-	found = found.Union(i.byName[thing])
-	kindAndNamespace := thing
+	found = found.Union(i.byName[object])
+	kindAndNamespace := object
 	kindAndNamespace.Key.Name = ""
 	for dependent := range i.bySelector[kindAndNamespace] {
-		if slices.ContainsFunc(labelSets, func(each map[string]string) bool { return i.matchesAny(dependent, thing, each) }) {
+		if slices.ContainsFunc(labelSets, func(each map[string]string) bool { return i.matchesAny(dependent, object, each) }) {
 			found.Insert(dependent)
 		}
 	}
 	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-func (i *Index) matchesAny(dependent types.NamespacedName, thing ObjectID, labels map[string]string) bool {
-	return slices.ContainsFunc(i.references[dependent], func(reference Reference) bool { return Matches(reference, thing, labels) })
+func (i *Index) matchesAny(dependent types.NamespacedName, object ObjectID, labels map[string]string) bool {
+	return slices.ContainsFunc(i.references[dependent], func(reference Reference) bool { return Matches(reference, object, labels) })
 }

@@ -31,10 +31,10 @@ const (
 // second these writes take 14 hours. A restore that raises revisions adds 1,000,000,000.
 const minJump = 500_000_000
 
-// CompareSnapshots compares the previously observed state of the storage with the present state. A
+// CompareSnapshots compares the previously observed state of the storage with the current state. A
 // resourceVersion that is not a number is ignored.
 func CompareSnapshots(before, now Snapshot) Comparison {
-	if before.Epoch.ID != now.Epoch.ID && !isFirstEpoch(before.Epoch, now.Epoch) {
+	if before.Epoch.ID != now.Epoch.ID && (before.Epoch.ID != "" || now.Epoch.Cause != CauseInstalled) {
 		return AnotherEpoch
 	}
 	older, err := strconv.ParseUint(before.ResourceVersion, 10, 64)
@@ -53,8 +53,3 @@ func CompareSnapshots(before, now Snapshot) Comparison {
 		return SameStorage
 	}
 }
-
-// isFirstEpoch reports whether a storage without the ConfigMap of the epoch got its first
-// ConfigMap. This happens after an update if a version of Karmada without epochs installed the
-// control plane.
-func isFirstEpoch(before, now Epoch) bool { return before.ID == "" && now.Cause == CauseInstalled }

@@ -3,7 +3,7 @@
 //
 // Restoring a backup resets the storage to an earlier state. Running processes then hold state that
 // no longer exists, and the control plane applies an old desired state to members. An epoch is the
-// life of the storage between two restores. A ConfigMap contains the ID of the epoch. A process
+// period of the storage between two restores. A ConfigMap contains the ID of the epoch. A process
 // restarts if it observes another epoch, or a resourceVersion that this storage cannot have. No
 // object is deleted in members until a user confirms the restore.
 //
@@ -33,8 +33,8 @@ const (
 	CauseUnknown Cause = "Unknown"
 )
 
-// Epoch is the life of the storage between two restores. The zero value means that the storage has
-// no ConfigMap of the epoch.
+// Epoch is the period of the storage between two restores. The zero value means that the storage
+// has no ConfigMap of the epoch.
 type Epoch struct {
 	ID    string
 	Cause Cause

@@ -90,7 +90,7 @@ func (u UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *w
 
 // minObservation is how long this process itself must observe an unhealthy workload, independent of
 // the stored time. The minimum is needed because the status that a process finds at its start may
-// be old, and clusters need time to report the present status. The period is measured with a
+// be old, and clusters need time to report the current status. The period is measured with a
 // monotonic clock.
 const minObservation = 30 * time.Second
 

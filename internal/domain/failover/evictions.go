@@ -16,13 +16,13 @@ import (
 )
 
 // Observations holds the facts outside the binding on which evictions depend. No function is nil.
-// Each function returns false if the answer is unknown.
+// Each function returns false if the result is unknown.
 type Observations struct {
 	Now time.Time
 	// Timeout is the grace period of a task that sets no grace period.
 	Timeout time.Duration
 	// IsStatusCurrent reports whether the cluster is reachable and the health of the workload that
-	// the cluster reports belongs to the present spec of the binding.
+	// the cluster reports belongs to the current spec of the binding.
 	IsStatusCurrent func(cluster string) bool
 	// IsCopyGone reports whether the copy of the workload in a cluster is deleted or will never run
 	// again.
@@ -65,7 +65,7 @@ type evictionPass struct {
 	// isFullyPlaced reports whether the whole workload is scheduled, not counting the clusters to
 	// which tasks of this pass return the workload.
 	isFullyPlaced bool
-	// failedClusters are the clusters in which the present version of the workload failed.
+	// failedClusters are the clusters in which the current version of the workload failed.
 	failedClusters sets.Set[string]
 	outcome        Outcome
 }
@@ -162,7 +162,7 @@ func (e *evictionPass) isOverdue(task *workv1alpha2.GracefulEvictionTask) bool {
 	return !e.Now.Before(e.deadline(task))
 }
 
-// isReplaced reports whether the whole workload is healthy in all its present targets.
+// isReplaced reports whether the whole workload is healthy in all its current targets.
 func (e *evictionPass) isReplaced() bool {
 	return e.isScheduled && e.isFullyPlaced && len(e.spec.Clusters) > 0 && len(e.healthyTargets()) == len(e.spec.Clusters)
 }
@@ -193,7 +193,7 @@ func (e *evictionPass) hasHealthyReplacement(task *workv1alpha2.GracefulEviction
 	return healthyReplicas >= evictedReplicas
 }
 
-// healthyTargets returns the targets in which the present version of the workload is known to be
+// healthyTargets returns the targets in which the current version of the workload is known to be
 // healthy.
 func (e *evictionPass) healthyTargets() []string {
 	var clusters []string
@@ -220,10 +220,10 @@ func (e *evictionPass) isReplacedFailedCopy(task *workv1alpha2.GracefulEvictionT
 }
 
 // canReturn reports whether a workload without another cluster may return to its old cluster. This
-// is the case if the cause of the eviction is gone, if the workload itself was the cause and its
-// grace period is over, or if the workload was changed since the eviction. Otherwise the eviction
-// would never end, and the old copy would get no changes, not even a fix. An application that
-// failed in several clusters returns to the cluster in which it failed last.
+// is the case if the cause of the eviction no longer exists, if the workload itself was the cause
+// and its grace period is over, or if the workload was changed since the eviction. Otherwise the
+// eviction would never end, and the old copy would get no changes, not even a fix. An application
+// that failed in several clusters returns to the cluster in which it failed last.
 func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 	if e.isFullyPlaced || !e.CanRunWorkload(task.FromCluster) || hasDividedReplicas(e.spec) && IsFullyPlaced(e.spec) {
 		return false

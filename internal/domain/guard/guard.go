@@ -2,14 +2,14 @@
 // whether the deletion is held.
 //
 // A deleted Work does not contain the reason for its deletion. The control plane collects the
-// explanations: a user deleted the template or changed the placement or the replicas, healthy copies
-// in other clusters replace the copy, or the cluster is unregistered. A deletion without an
+// explanations: a user deleted the template or changed the placement or the replicas, healthy
+// copies in other clusters replace the copy, or the cluster is unregistered. A deletion without an
 // explanation is held until a user confirms it or an explanation is found. If a Work is deleted
 // although its owner still requires it, the deletion is a mistake: the Work is released, and its
 // objects are kept for the next Work.
 //
-// Invariants: every decision is a pure function of its arguments. An unknown fact explains nothing.
-// More evidence for a deletion never turns Delete into Hold.
+// Invariants: every decision is a pure function of its arguments. A fact that is not observed
+// explains nothing. More evidence for a deletion never turns Delete into Hold.
 package guard
 
 import "time"
@@ -31,7 +31,7 @@ const (
 	OwnerGone
 )
 
-// TemplateState is the state of the template of a Work whose owner is gone.
+// TemplateState is the state of the template of a Work whose owner does not exist.
 type TemplateState int
 
 // States of a template.
@@ -157,13 +157,14 @@ const (
 	ReasonBudgetExceeded
 	// ReasonNamespaceInUse means that a Namespace contains objects whose deletion is not decided.
 	ReasonNamespaceInUse
-	// ReasonTemplateInUse means that the binding is gone, but its template exists and a policy
-	// claims it.
+	// ReasonTemplateInUse means that the binding does not exist, but its template exists and a
+	// policy claims it.
 	ReasonTemplateInUse
-	// ReasonTemplateUnreadable means that the binding is gone, and reading the template failed.
+	// ReasonTemplateUnreadable means that the binding does not exist, and reading the template
+	// failed.
 	ReasonTemplateUnreadable
-	// ReasonTemplateNotServed means that the binding is gone, and the control plane does not serve
-	// the kind of its template.
+	// ReasonTemplateNotServed means that the binding does not exist, and the control plane does not
+	// serve the kind of its template.
 	ReasonTemplateNotServed
 	// ReasonTemplateNotRead means that the decision depends on the state of the template, which
 	// Facts does not contain yet.
@@ -177,12 +178,12 @@ const (
 	// ReasonNotPermitted means that the control plane has not permitted an agent to delete the
 	// objects.
 	ReasonNotPermitted
-	// ReasonEpochUnreadable means that an agent may not read the epoch of the control plane, so that
-	// the agent cannot verify its permission to delete the objects.
+	// ReasonEpochUnreadable means that an agent may not read the epoch of the control plane, so
+	// that the agent cannot verify its permission to delete the objects.
 	ReasonEpochUnreadable
 )
 
-// IsTransient reports whether the deletion only waits: nothing speaks against it, so that an earlier
+// IsTransient reports whether the deletion only waits: no fact argues against it, so an earlier
 // permission stays valid and users are not told about the wait.
 func (r Reason) IsTransient() bool {
 	return r == ReasonTemplateNotRead || r == ReasonCounting || r == ReasonClusterUnreachable
@@ -285,16 +286,16 @@ func (f Facts) decideAction(c Counts, l Limits) (Action, Reason) {
 	}
 }
 
-// isExplained reports whether a user or an ended move explains that the owner drops the Work. A change
-// of the Cluster explains it only if no other cluster is to replace the copy.
+// isExplained reports whether a user or an ended move explains that the owner drops the Work. A
+// change of the Cluster explains it only if no other cluster is to replace the copy.
 func (f Facts) isExplained() bool {
 	return f.HasDeparted || f.Excluded || f.IsReplaced || f.Unmatched && f.LacksTargets
 }
 
-// isUnmatchedOnly reports whether a change of the Cluster is the only observed reason of the deletion.
-// Healthy copies in other clusters are no reason then, because every workload of the cluster may
-// depend on its own copy there. A held deletion stays held after the change is reverted, because the
-// scheduler then returns the cluster to the binding.
+// isUnmatchedOnly reports whether a change of the Cluster is the only observed reason of the
+// deletion. Healthy copies in other clusters are no reason then, because every workload of the
+// cluster may depend on its own copy there. A held deletion stays held after the change is
+// reverted, because the scheduler then returns the cluster to the binding.
 func (f Facts) isUnmatchedOnly() bool {
 	return f.Owner == OwnerDropsWork && (f.Unmatched || f.HeldFor == ReasonClusterChanged) && !f.HasDeparted && !f.Excluded
 }
@@ -304,9 +305,9 @@ func (f Facts) losesLastCopy() bool {
 	return f.Owner == OwnerGone || f.Owner == OwnerDropsWork && !f.IsReplaced
 }
 
-// holdReason returns the reason for which the Work of a missing binding is held, if the template has
-// this state. The reason does not depend on the number of deleted Works, because a missing binding
-// does not prove that a user wants the deletion.
+// holdReason returns the reason for which the Work of a missing binding is held, if the template
+// has this state. The reason does not depend on the number of deleted Works, because a missing
+// binding does not prove that a user wants the deletion.
 func (t TemplateState) holdReason() Reason {
 	switch t {
 	case TemplateNotRead:

@@ -18,13 +18,13 @@ import (
 )
 
 // AggregateOptions are facts about the clusters of a binding that the Works of the binding do not
-// contain. The zero value means that no such facts are known.
+// contain. The zero value means that no such facts are observed.
 type AggregateOptions struct {
 	// NotReadySince returns the time since when a cluster is not ready. It returns the zero time
 	// for a cluster that is ready or whose readiness is unknown.
 	NotReadySince func(cluster string) time.Time
-	// CredentialsProblem returns why a cluster rejects the requests of the control plane. It returns
-	// an empty string for a cluster that accepts them.
+	// CredentialsProblem returns why a cluster rejects the requests of the control plane. It
+	// returns an empty string for a cluster that accepts them.
 	CredentialsProblem func(cluster string) string
 	// RenderErrors maps a cluster to the reason why no Work could be rendered from the current
 	// template.
@@ -32,8 +32,8 @@ type AggregateOptions struct {
 	// PurgedClusters are the clusters from which the Work must be deleted before any other cluster
 	// gets the template.
 	PurgedClusters sets.Set[string]
-	// WantsNoCopy reports that the workload has no clusters because it was scaled to 0, so nothing is
-	// missing.
+	// WantsNoCopy reports that the workload has no clusters because it was scaled to 0, so nothing
+	// is missing.
 	WantsNoCopy bool
 	// MaxStatusBytes is the limit for the reflected status of one cluster, in bytes. The value 0
 	// means the constant MaxStatusBytes.
@@ -72,7 +72,7 @@ type Aggregation struct {
 	// generation.
 	suspended, suspensionObserved map[string]bool
 	// suspensionCauses maps a cluster to a message that its Work, or the current generation of its
-	// Work, is not applied, if the suspension of dispatching is the only known cause.
+	// Work, is not applied, if the suspension of dispatching is the only observed cause.
 	suspensionCauses map[string]string
 	// purging are the clusters from which the Work must be deleted before other clusters get
 	// changes.
@@ -135,8 +135,8 @@ func (a *Aggregation) addWork(cluster string, work *workv1alpha1.Work, template 
 	a.Items = append(a.Items, item)
 }
 
-// statusTruncatedMessage returns the message of the Work that the status of the template was reflected
-// only in part, or "" if the status is complete.
+// statusTruncatedMessage returns the message of the Work that the status of the template was
+// reflected only in part, or "" if the status is complete.
 func statusTruncatedMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
 	cut := conditions.Get(work.Status.Conditions, workv1alpha1.WorkStatusTruncated)
 	if cut == nil || cut.Status != metav1.ConditionTrue || manifestStatusOf(work, template) == nil {

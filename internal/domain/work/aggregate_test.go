@@ -174,7 +174,7 @@ func TestAggregateSuspendedClusters(t *testing.T) {
 		message       string
 	}{
 		"nothing was applied":                     {suspended("", 0), AggregateOptions{}, false, "not applied, dispatching is suspended"},
-		"an earlier version was applied":          {suspended("True", 1), AggregateOptions{}, true, "the present version is not applied, dispatching is suspended"},
+		"an earlier version was applied":          {suspended("True", 1), AggregateOptions{}, true, "the current version is not applied, dispatching is suspended"},
 		"the current version was applied before":  {suspended("True", 2), AggregateOptions{}, true, ""},
 		"the member rejected the manifest before": {suspended("False", 1), AggregateOptions{}, false, "message of m1"},
 		"nothing was applied, cluster not ready": {

@@ -40,10 +40,10 @@ func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) b
 	return !ok || author.MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
 }
 
-// CheckDeliverable returns a *tenancy.ForbiddenError unless a Work may deliver a manifest to its
+// ValidateDelivery returns a *tenancy.ForbiddenError unless a Work may deliver a manifest to its
 // member. The check also applies to Works that were stored before Karmada checked bindings and
 // overrides. The objects that these Works delivered are neither deleted nor written again.
-func CheckDeliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
+func ValidateDelivery(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
 	author, bound, ok := authorOf(work)
 	if !ok {
 		return nil

@@ -17,7 +17,7 @@ func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 	}
-	stay := fmt.Sprintf("The objects stay in cluster %s. If the deletion is right: ", cluster)
+	stay := fmt.Sprintf("The objects stay in cluster %s. If the objects may be deleted: ", cluster)
 	confirm := stay + confirmCommand(work)
 	switch reason {
 	case guard.ReasonSuspended:
@@ -94,8 +94,8 @@ func confirmCommand(work *workv1alpha1.Work) string {
 	return fmt.Sprintf("karmadactl held confirm %s", HeldName(work))
 }
 
-// confirmAllCommand returns the command that confirms all deletions in a cluster that are held for a
-// reason.
+// confirmAllCommand returns the command that confirms all deletions in a cluster that are held for
+// a reason.
 func confirmAllCommand(cluster, reason string) string {
 	return fmt.Sprintf("karmadactl held confirm --cluster %s --reason %s", cluster, reason)
 }

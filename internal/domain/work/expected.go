@@ -18,10 +18,10 @@ import (
 // because the controllers create the Works of a namespace within minutes.
 const minNamespaceAge = 10 * time.Minute
 
-// CheckWorksComplete returns nil if the state of the execution namespace indicates that the
+// VerifyWorksComplete returns nil if the state of the execution namespace indicates that the
 // namespace contains all Works of the cluster. Otherwise the error describes why Works may be
 // missing. namespace is nil if the namespace does not exist.
-func CheckWorksComplete(name string, namespace *corev1.Namespace, now time.Time) error {
+func VerifyWorksComplete(name string, namespace *corev1.Namespace, now time.Time) error {
 	switch {
 	case namespace == nil:
 		return fmt.Errorf("namespace %s does not exist in the control plane, so the Works of the cluster may be missing: wait until the control plane has created both again", name)

@@ -14,7 +14,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestCheckWorksComplete(t *testing.T) {
+func TestVerifyWorksComplete(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	made := func(ago time.Duration, change func(*corev1.Namespace)) *corev1.Namespace {
 		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-ago))}}
@@ -40,7 +40,7 @@ func TestCheckWorksComplete(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := CheckWorksComplete("karmada-es-m1", test.space, now)
+			err := VerifyWorksComplete("karmada-es-m1", test.space, now)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}

@@ -17,7 +17,7 @@ const (
 	suspendedMessage   = "dispatching is suspended"
 	suspendedForPrefix = "Dispatching is suspended for "
 	notAppliedMessage  = "not applied"
-	outdatedMessage    = "the present version is not applied"
+	outdatedMessage    = "the current version is not applied"
 )
 
 // FullyAppliedCondition returns the condition that reports whether all expected clusters, and no
@@ -133,8 +133,8 @@ func (a Aggregation) failureCause(item *workv1alpha2.AggregatedStatusItem, expec
 	}
 }
 
-// remarksByCluster maps each expected cluster that rejects the requests of the control plane, is not
-// ready, or is suspended, to a remark.
+// remarksByCluster maps each expected cluster that rejects the requests of the control plane, is
+// not ready, or is suspended, to a remark.
 func (a Aggregation) remarksByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {

@@ -61,17 +61,17 @@ func TestFullyAppliedCondition(t *testing.T) {
 		"a Work that could not be rendered": {
 			[]string{"m1"}, nil, AggregateOptions{RenderErrors: map[string]string{"m1": "no such path"}}, "False", failed + ": m1: no such path"},
 		"an earlier generation is applied": {
-			[]string{"m1"}, works(behind("m1")), AggregateOptions{}, "False", failed + ": m1: the present version is not applied yet"},
+			[]string{"m1"}, works(behind("m1")), AggregateOptions{}, "False", failed + ": m1: the current version is not applied yet"},
 		"an earlier generation is applied, cluster not ready": {
 			[]string{"m1"}, works(behind("m1")), AggregateOptions{NotReadySince: notReadySinceNoon("m1")},
-			"False", failed + ": m1: the present version is not applied, the cluster is not ready since 2030-01-01T12:00:00Z"},
+			"False", failed + ": m1: the current version is not applied, the cluster is not ready since 2030-01-01T12:00:00Z"},
 		"clusters that are not ready are named although they have the template": {
 			[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), AggregateOptions{NotReadySince: notReadySinceNoon("m2")},
 			"True", all + "; m2: the status is old, the cluster is not ready"},
 		"a cluster that rejects the credentials is named with the cause": {
 			[]string{"m1", "m2", "m3", "m4"}, works(applied("m1"), behind("m2"), workWithStatus(t, "m3", "False")), AggregateOptions{
 				NotReadySince: notReadySinceNoon("m2"), CredentialsProblem: rejectedBy("m2", "m3", "m4"),
-			}, "False", failed + ": m2: the present version is not applied, the cluster is not ready since 2030-01-01T12:00:00Z; the cluster rejects the token; " +
+			}, "False", failed + ": m2: the current version is not applied, the cluster is not ready since 2030-01-01T12:00:00Z; the cluster rejects the token; " +
 				"m3: message of m3; the cluster rejects the token; m4: there is no Work yet; the cluster rejects the token"},
 		"a cluster that rejects the credentials later is named although it has the template": {
 			[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), AggregateOptions{NotReadySince: notReadySinceNoon("m2"), CredentialsProblem: rejectedBy("m2")},
@@ -82,16 +82,16 @@ func TestFullyAppliedCondition(t *testing.T) {
 			[]string{"m1", "m2"}, works(applied("m1"), held(workWithStatus(t, "m2", "False"))), AggregateOptions{}, "False", failed + ": m2: message of m2"},
 		"a suspension and a rejection are both named": {
 			[]string{"m1", "m2"}, works(workWithStatus(t, "m1", "False"), held(behind("m2"))), AggregateOptions{},
-			"False", failed + ": m1: message of m1; m2: the present version is not applied, dispatching is suspended"},
+			"False", failed + ": m1: message of m1; m2: the current version is not applied, dispatching is suspended"},
 		"a suspended cluster that is not expected": {
 			[]string{"m1"}, works(applied("m1"), held(behind("m2"))), AggregateOptions{},
 			"False", failed + ": m2: no longer chosen, but its Work still exists"},
 		"one suspended cluster with an earlier generation": {
 			[]string{"m1", "m2"}, works(applied("m1"), held(behind("m2"))), AggregateOptions{},
-			"False", "Dispatching is suspended for m2: the present version is not applied"},
+			"False", "Dispatching is suspended for m2: the current version is not applied"},
 		"all clusters suspended": {
 			[]string{"m1", "m2"}, works(held(behind("m2")), held(behind("m1"))), AggregateOptions{},
-			"False", "Dispatching is suspended for m1, m2: the present version is not applied"},
+			"False", "Dispatching is suspended for m1, m2: the current version is not applied"},
 		"suspended from the beginning": {
 			[]string{"m1"}, works(held(workWithStatus(t, "m1", ""))), AggregateOptions{}, "False", "Dispatching is suspended for m1: not applied"},
 		"a purged cluster is named as long as its Work exists": {

@@ -158,7 +158,7 @@ func sortedUnion(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// mergedOwners returns the present owners. Each desired owner replaces the same owner in the list
+// mergedOwners returns the current owners. Each desired owner replaces the same owner in the list
 // or is appended.
 func mergedOwners(present, desired []metav1.OwnerReference) []metav1.OwnerReference {
 	all := slices.Clone(present)

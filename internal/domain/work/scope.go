@@ -19,8 +19,9 @@ type ScopeError struct {
 	Namespaced bool
 }
 
-// CheckScope returns a ScopeError unless a kind has the same scope in a member and in the manifest.
-func CheckScope(member string, manifest *unstructured.Unstructured, namespaced bool) error {
+// ValidateScope returns a ScopeError unless a kind has the same scope in a member and in the
+// manifest.
+func ValidateScope(member string, manifest *unstructured.Unstructured, namespaced bool) error {
 	if namespaced == (manifest.GetNamespace() != "") {
 		return nil
 	}

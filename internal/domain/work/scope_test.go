@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestCheckScope(t *testing.T) {
+func TestValidateScope(t *testing.T) {
 	for name, tc := range map[string]struct {
 		namespace  string
 		namespaced bool
@@ -22,7 +22,7 @@ func TestCheckScope(t *testing.T) {
 			manifest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.io/v1", "kind": "Widget"}}
 			manifest.SetNamespace(tc.namespace)
 			manifest.SetName("x")
-			err := CheckScope("east", manifest, tc.namespaced)
+			err := ValidateScope("east", manifest, tc.namespaced)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}

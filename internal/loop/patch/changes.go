@@ -19,14 +19,12 @@ type Changes struct {
 	Spec, Status map[string]any
 }
 
-func (c Changes) isEmpty() bool { return len(c.Annotations)+len(c.Spec)+len(c.Status) == 0 }
-
 // Apply writes the changes that make object the desired state, and reports whether there were any.
 // Like Object, it requires the resourceVersion of the object. The API server returns only metadata,
-// because the caller knows the rest. From there, Apply sets the resourceVersion and the generation of
-// the object. It changes nothing else, so the object may share its maps and lists with a cache.
+// because the caller knows the rest. From there, Apply sets the resourceVersion and the generation
+// of the object. It changes nothing else, so the object may share its maps and lists with a cache.
 func Apply(ctx context.Context, karmada client.Client, object client.Object, changes Changes) (changed bool, err error) {
-	if changes.isEmpty() {
+	if len(changes.Annotations)+len(changes.Spec)+len(changes.Status) == 0 {
 		return false, nil
 	}
 	kind, err := karmada.GroupVersionKindFor(object)

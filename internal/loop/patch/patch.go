@@ -28,7 +28,7 @@ func Object(ctx context.Context, karmada client.Writer, before, after client.Obj
 	if Equal(before, after) {
 		return false, nil
 	}
-	difference := newMergePatch(before)
+	difference := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	data, err := difference.Data(after)
 	if err != nil {
 		return false, fmt.Errorf("computing the patch of %s: %w", describeObject(after), err)
@@ -80,10 +80,6 @@ func Status(ctx context.Context, karmada client.StatusClient, before, after clie
 		return false, fmt.Errorf("updating status of %s: %w", describeObject(after), err)
 	}
 	return true, nil
-}
-
-func newMergePatch(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
 func describeObject(object client.Object) string {

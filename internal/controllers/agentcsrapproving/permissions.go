@@ -62,9 +62,9 @@ func isManaged(object client.Object, cluster string) bool {
 	return object.GetLabels()[clusterv1alpha1.AgentLabel] == cluster
 }
 
-// grantRights creates or repairs the namespaces and permissions of an agent. wait is true while an
-// object of an earlier agent is being deleted.
-func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait bool, err error) {
+// grantPermissions creates or repairs the namespaces and permissions of an agent. wait is true
+// while an object of an earlier agent is being deleted.
+func (r *reconciler) grantPermissions(ctx context.Context, record agentRecord) (wait bool, err error) {
 	for _, name := range []string{
 		record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, clusterv1alpha1.NamespaceKarmadaSystem, work.ExecutionNamespace(record.cluster),
 	} {
@@ -92,9 +92,9 @@ func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait 
 	return false, nil
 }
 
-// releaseTakenName deletes the ClusterRole of a new agent, which has no role binding yet, if a Cluster
-// with its name was created since the decision. It reports whether it did. A cluster that joins in
-// push mode reserves its name with the same ClusterRole until its Cluster exists.
+// releaseTakenName deletes the ClusterRole of a new agent, which has no role binding yet, if a
+// Cluster with its name was created since the decision. It reports whether it did. A cluster that
+// joins in push mode reserves its name with the same ClusterRole until its Cluster exists.
 func (r *reconciler) releaseTakenName(ctx context.Context, role *rbacv1.ClusterRole, record agentRecord) (taken bool, err error) {
 	if record.owner != nil || !isManaged(role, record.cluster) {
 		return false, nil
@@ -109,10 +109,10 @@ func (r *reconciler) releaseTakenName(ctx context.Context, role *rbacv1.ClusterR
 	return true, nil
 }
 
-// grantRemovalRights gives the agent of a Cluster the permissions to delete objects if another client
-// manages its other permissions, for example because a control plane of another release registered
-// the agent. The Cluster owns the roles.
-func (r *reconciler) grantRemovalRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) (wait bool, err error) {
+// grantRemovalPermissions gives the agent of a Cluster the permissions to delete objects if another
+// client manages its other permissions, for example because a control plane of another release
+// registered the agent. The Cluster owns the roles.
+func (r *reconciler) grantRemovalPermissions(ctx context.Context, cluster *clusterv1alpha1.Cluster) (wait bool, err error) {
 	record := agentRecord{cluster: cluster.Name, owner: cluster}
 	for _, name := range []string{clusterv1alpha1.NamespaceKarmadaSystem, work.ExecutionNamespace(cluster.Name)} {
 		if wait, err := r.ensureNamespace(ctx, name, record); err != nil || wait {
