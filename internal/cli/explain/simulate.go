@@ -162,21 +162,21 @@ func (o *simulateOptions) revise(ctx context.Context, rules interpreter.Source, 
 	return revised, nil
 }
 
-// simulationError returns an error that names the first object with the worst verdict. It returns nil if all objects can be
+// simulationError returns an error that names the first object with the worst effect. It returns nil if all objects can be
 // placed.
 func simulationError(result simulation.Result) error {
 	for _, each := range []struct {
-		verdict simulation.Verdict
+		effect simulation.Effect
 		code    int
 		text    string
 	}{
 		{simulation.LastCopyLost, exitLastCopyLost, "would lose its last copy"},
 		{simulation.Unplaced, command.ExitFailure, "cannot be placed as wanted"},
 	} {
-		count := result.Count(each.verdict)
+		count := result.Count(each.effect)
 		for i := range result.Objects {
 			of := &result.Objects[i]
-			if of.Verdict != each.verdict {
+			if of.Effect != each.effect {
 				continue
 			}
 			others := ""
@@ -230,7 +230,7 @@ func (o *simulateOptions) print(result simulation.Result, assumptions []string) 
 		of := &shown.Objects[i]
 		output.Rows = append(output.Rows, []string{
 			of.Kind, orDash(of.Namespace), of.Name, diagnose.DescribeTargets(of.Before, limit), diagnose.DescribeTargets(of.After, limit),
-			simulationLabels[of.Verdict], orDash(of.Message),
+			simulationLabels[of.Effect], orDash(of.Message),
 		})
 		output.Names = append(output.Names, strings.ToLower(of.Kind)+"/"+of.Name)
 	}
@@ -245,11 +245,11 @@ func (o *simulateOptions) print(result simulation.Result, assumptions []string) 
 
 // isShown reports whether the object is printed. With --all, only objects that change or cannot be placed are printed.
 func (o *simulateOptions) isShown(of *simulation.Outcome) bool {
-	return !o.all || o.showsUnchanged || of.IsChanged() || of.Verdict == simulation.Unplaced || of.Verdict == simulation.LastCopyLost
+	return !o.all || o.showsUnchanged || of.IsChanged() || of.Effect == simulation.Unplaced || of.Effect == simulation.LastCopyLost
 }
 
-// simulationLabels are the texts of verdicts in the table.
-var simulationLabels = map[simulation.Verdict]string{
+// simulationLabels are the texts of effects in the table.
+var simulationLabels = map[simulation.Effect]string{
 	simulation.Unchanged: "unchanged", simulation.Changed: "changed", simulation.NotScheduled: "not scheduled",
 	simulation.Unplaced: "not placed", simulation.LastCopyLost: "LAST COPY LOST",
 }
@@ -274,14 +274,14 @@ func summaryOf(result simulation.Result) string {
 	}
 	parts := []string{fmt.Sprintf("%d of %s would change", changed, countOf(len(result.Objects), "object"))}
 	for _, each := range []struct {
-		verdict simulation.Verdict
+		effect simulation.Effect
 		text    string
 	}{
 		{simulation.Unplaced, "%d cannot be placed as wanted"},
 		{simulation.LastCopyLost, "%d would lose the last copy"},
 		{simulation.NotScheduled, "%d not scheduled by this scheduler"},
 	} {
-		if count := result.Count(each.verdict); count > 0 {
+		if count := result.Count(each.effect); count > 0 {
 			parts = append(parts, fmt.Sprintf(each.text, count))
 		}
 	}

@@ -28,7 +28,7 @@ func NewTrace(program *command.Program) *cobra.Command {
 		Use:   "trace (KIND/NAME | KIND NAME)",
 		Short: "Explain why an object is or is not in its clusters",
 		Long: `Follow one object from the control plane to its clusters: template, policy, binding,
-schedule, override policies, Work, member object and status. Each line has a verdict: ok,
+schedule, override policies, Work, member object and status. Each line has a result: ok,
 failed, pending (waits for a controller, a member or you), unknown (could not be read) or
 - (not checked, or without effect). Lines with "left out" name the clusters that the
 scheduler does not use, each with the filter and the reason. "Next:" tells you what to do.
@@ -79,23 +79,23 @@ func (o *traceOptions) run(ctx context.Context, args []string) error {
 	return diagnosisError(diagnosis)
 }
 
-// diagnosisError returns an error that names the first link with the verdict of the diagnosis. It returns nil if the diagnosis
+// diagnosisError returns an error that names the first link with the result of the diagnosis. It returns nil if the diagnosis
 // is ok.
 func diagnosisError(diagnosis diagnose.Diagnosis) error {
-	switch diagnosis.Verdict {
+	switch diagnosis.Result {
 	case diagnose.OK, diagnose.NotApplicable:
 		return nil
 	}
 	for i := range diagnosis.Links {
-		if link := &diagnosis.Links[i]; link.Verdict == diagnosis.Verdict {
+		if link := &diagnosis.Links[i]; link.Result == diagnosis.Result {
 			where := ""
 			if link.Cluster != "" {
 				where = " in cluster " + link.Cluster
 			}
-			return fmt.Errorf("%s is %s%s: %s", link.Stage, strings.ToLower(string(link.Verdict)), where, link.Reason)
+			return fmt.Errorf("%s is %s%s: %s", link.Stage, strings.ToLower(string(link.Result)), where, link.Reason)
 		}
 	}
-	return fmt.Errorf("the result is %s", diagnosis.Verdict)
+	return fmt.Errorf("the result is %s", diagnosis.Result)
 }
 
 // maxRemedies limits how many remedies are printed after the lines.
@@ -129,8 +129,8 @@ func (o *traceOptions) print(template Template, diagnosis diagnose.Diagnosis) er
 // printText writes the lines, and then the remedies.
 func printText(out io.Writer, style console.Style, lines []traceLine, remedies []string) error {
 	for _, line := range lines {
-		verdict := colorVerdict(style, line.verdict, fmt.Sprintf("%-7s", verdictLabel(line.verdict)))
-		if _, err := fmt.Fprintf(out, "%s  %-8s  %s\n", verdict, line.title, line.text); err != nil {
+		result := colorResult(style, line.result, fmt.Sprintf("%-7s", resultLabel(line.result)))
+		if _, err := fmt.Fprintf(out, "%s  %-8s  %s\n", result, line.title, line.text); err != nil {
 			return err
 		}
 	}
@@ -146,16 +146,16 @@ func printText(out io.Writer, style console.Style, lines []traceLine, remedies [
 	return nil
 }
 
-// verdictLabel returns the text of a verdict in the output.
-func verdictLabel(verdict diagnose.Verdict) string {
-	if verdict == diagnose.NotApplicable {
+// resultLabel returns the text of a result in the output.
+func resultLabel(result diagnose.Result) string {
+	if result == diagnose.NotApplicable {
 		return "-"
 	}
-	return string(verdict)
+	return string(result)
 }
 
-func colorVerdict(style console.Style, verdict diagnose.Verdict, text string) string {
-	switch verdict {
+func colorResult(style console.Style, result diagnose.Result, text string) string {
+	switch result {
 	case diagnose.OK:
 		return style.Good(text)
 	case diagnose.Failed:
@@ -167,13 +167,13 @@ func colorVerdict(style console.Style, verdict diagnose.Verdict, text string) st
 	}
 }
 
-// remediesOf returns each remedy once, those of the most severe verdict first.
+// remediesOf returns each remedy once, those of the most severe result first.
 func remediesOf(diagnosis diagnose.Diagnosis) []string {
 	var remedies []string
-	for _, verdict := range []diagnose.Verdict{diagnose.Failed, diagnose.Unknown, diagnose.Pending, diagnose.OK, diagnose.NotApplicable} {
+	for _, result := range []diagnose.Result{diagnose.Failed, diagnose.Unknown, diagnose.Pending, diagnose.OK, diagnose.NotApplicable} {
 		for i := range diagnosis.Links {
 			link := &diagnosis.Links[i]
-			if link.Verdict == verdict && link.Remedy != "" && !slices.Contains(remedies, link.Remedy) {
+			if link.Result == result && link.Remedy != "" && !slices.Contains(remedies, link.Remedy) {
 				remedies = append(remedies, link.Remedy)
 			}
 		}
@@ -195,7 +195,7 @@ const (
 
 // traceLine is one line of the output.
 type traceLine struct {
-	verdict diagnose.Verdict
+	result diagnose.Result
 	title   string
 	text    string
 }
@@ -203,7 +203,7 @@ type traceLine struct {
 // traceFinding is a link or a cluster that is left out, before equal findings are merged.
 type traceFinding struct {
 	title   string
-	verdict diagnose.Verdict
+	result diagnose.Result
 	cluster string
 	// reason is in front of the message if showsReason returns true.
 	reason, message string
@@ -218,7 +218,7 @@ func linesOf(diagnosis diagnose.Diagnosis, isWide bool) []traceLine {
 		for i := range diagnosis.Links {
 			link := &diagnosis.Links[i]
 			if link.Stage == stage {
-				findings = append(findings, traceFinding{string(stage), link.Verdict, link.Cluster, link.Reason, link.Message})
+				findings = append(findings, traceFinding{string(stage), link.Result, link.Cluster, link.Reason, link.Message})
 			}
 		}
 		lines = append(lines, mergeFindings(findings, isWide)...)
@@ -246,7 +246,7 @@ func mergeFindings(findings []traceFinding, isWide bool) []traceLine {
 	var merged []traceFinding
 	healthy := 0
 	for _, found := range findings {
-		if found.verdict == diagnose.OK {
+		if found.result == diagnose.OK {
 			healthy++
 		}
 	}
@@ -266,17 +266,17 @@ func mergeFindings(findings []traceFinding, isWide bool) []traceLine {
 		}
 	}
 	for i, found := range merged {
-		lines = append(lines, traceLine{found.verdict, found.title, found.text(clusters[i], healthy > maxNamedClusters)})
+		lines = append(lines, traceLine{found.result, found.title, found.text(clusters[i], healthy > maxNamedClusters)})
 	}
 	return lines
 }
 
 // mergeKey returns the text by which findings are merged.
 func (f *traceFinding) mergeKey(isLarge bool) string {
-	if isLarge && f.verdict == diagnose.OK {
-		return string(f.verdict) + " " + f.reason
+	if isLarge && f.result == diagnose.OK {
+		return string(f.result) + " " + f.reason
 	}
-	return fmt.Sprintf("%s %s %s", f.verdict, f.reason, f.anonymous())
+	return fmt.Sprintf("%s %s %s", f.result, f.reason, f.anonymous())
 }
 
 // anonymous returns the message with the placeholder instead of the name of the cluster.
@@ -290,7 +290,7 @@ func (f *traceFinding) anonymous() string {
 
 // showsReason reports whether the line contains the reason. Stages that were not checked need none.
 func (f *traceFinding) showsReason() bool {
-	isProblem := f.verdict != diagnose.OK && f.verdict != diagnose.NotApplicable
+	isProblem := f.result != diagnose.OK && f.result != diagnose.NotApplicable
 	return f.reason != "" && (isProblem || f.title == leftOut)
 }
 
@@ -298,7 +298,7 @@ func (f *traceFinding) showsReason() bool {
 func (f *traceFinding) text(clusters []string, isLarge bool) string {
 	message := f.message
 	switch {
-	case len(clusters) > 1 && isLarge && f.verdict == diagnose.OK:
+	case len(clusters) > 1 && isLarge && f.result == diagnose.OK:
 		message = f.reason
 	case len(clusters) > 1:
 		message = f.anonymous()

@@ -12,11 +12,11 @@ import (
 )
 
 // linksInClusters returns one link for each of n clusters. The message contains the name.
-func linksInClusters(n int, verdict diagnose.Verdict, message string) []diagnose.Link {
+func linksInClusters(n int, result diagnose.Result, message string) []diagnose.Link {
 	links := make([]diagnose.Link, n)
 	for i := range links {
 		name := fmt.Sprintf("m%d", i)
-		links[i] = diagnose.Link{Stage: diagnose.StageWork, Cluster: name, Verdict: verdict, Reason: "Because", Message: fmt.Sprintf(message, name)}
+		links[i] = diagnose.Link{Stage: diagnose.StageWork, Cluster: name, Result: result, Reason: "Because", Message: fmt.Sprintf(message, name)}
 	}
 	return links
 }
@@ -48,7 +48,7 @@ func TestLines(t *testing.T) {
 			[]string{"ok work m0: healthy, number xm0", "ok work m1: healthy, number xm1"},
 		},
 		"a check in the control plane": {
-			diagnose.Diagnosis{Links: []diagnose.Link{{Stage: diagnose.StagePolicy, Verdict: diagnose.OK, Reason: "Claimed", Message: "PropagationPolicy shop/web"}}}, false,
+			diagnose.Diagnosis{Links: []diagnose.Link{{Stage: diagnose.StagePolicy, Result: diagnose.OK, Reason: "Claimed", Message: "PropagationPolicy shop/web"}}}, false,
 			[]string{"ok policy PropagationPolicy shop/web"},
 		},
 		"clusters that are left out": {
@@ -60,7 +60,7 @@ func TestLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, line := range linesOf(test.diagnosis, test.isWide) {
-				got = append(got, fmt.Sprintf("%s %s %s", line.verdict, line.title, line.text))
+				got = append(got, fmt.Sprintf("%s %s %s", line.result, line.title, line.text))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("lines (-want +got):\n%s", diff)
@@ -70,8 +70,8 @@ func TestLines(t *testing.T) {
 }
 
 func TestRemedies(t *testing.T) {
-	link := func(verdict diagnose.Verdict, remedy string) diagnose.Link {
-		return diagnose.Link{Verdict: verdict, Remedy: remedy}
+	link := func(result diagnose.Result, remedy string) diagnose.Link {
+		return diagnose.Link{Result: result, Remedy: remedy}
 	}
 	diagnosis := diagnose.Diagnosis{Links: []diagnose.Link{
 		link(diagnose.Pending, "wait"), link(diagnose.Failed, "repair"), link(diagnose.Failed, "repair"),

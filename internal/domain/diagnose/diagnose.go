@@ -1,13 +1,13 @@
 // Package diagnose explains whether a template is in its clusters as its user wants, and if not, why.
 //
 // Trace walks the pipeline of propagation: template, policy, binding, schedule, override, Work, member,
-// status. In each stage it returns links, each with a verdict, a reason, a message and a remedy. The
+// status. In each stage it returns links, each with a result, a reason, a message and a remedy. The
 // commands trace and tree print these links.
 //
 // Invariants:
 //   - All functions are pure: the caller reads the facts and passes them in, with an error in place of
 //     each fact that could not be read.
-//   - A fact that could not be read gives the verdict Unknown, never OK.
+//   - A fact that could not be read gives the result Unknown, never OK.
 //   - The functions that the controllers call make the decisions. This package only describes the
 //     decisions.
 //   - Equal facts give equal diagnoses. Links are in the order of the stages, then sorted by cluster.
@@ -75,35 +75,35 @@ func Stages() []Stage {
 	return names
 }
 
-// Verdict is the result of a check.
-type Verdict string
+// Result says whether a check passed.
+type Result string
 
-// Values of Verdict.
+// Results of a check.
 const (
 	// OK means that the state is as the user wants.
-	OK Verdict = "ok"
+	OK Result = "ok"
 	// Failed means that the state is not as the user wants, and that it stays so or needs attention.
-	Failed Verdict = "failed"
+	Failed Result = "failed"
 	// Pending means that the stage waits for a controller, a member or a decision of the user.
-	Pending Verdict = "pending"
+	Pending Result = "pending"
 	// Unknown means that a fact could not be read.
-	Unknown Verdict = "unknown"
+	Unknown Result = "unknown"
 	// NotApplicable means that an earlier link makes the check impossible, or that the template
 	// does not need the check.
-	NotApplicable Verdict = "notApplicable"
+	NotApplicable Result = "notApplicable"
 )
 
-// severity returns a number that is higher for a more severe verdict.
-func (v Verdict) severity() int {
-	return slices.Index([]Verdict{NotApplicable, OK, Pending, Unknown, Failed}, v)
+// severity returns a number that is higher for a more severe result.
+func (v Result) severity() int {
+	return slices.Index([]Result{NotApplicable, OK, Pending, Unknown, Failed}, v)
 }
 
-// Link is the result of one check.
+// Link is one check with its result.
 type Link struct {
 	Stage Stage `json:"stage"`
 	// Cluster is the member cluster. It is empty for checks in the control plane.
 	Cluster string  `json:"cluster,omitempty"`
-	Verdict Verdict `json:"verdict"`
+	Result Result `json:"result"`
 	// Reason is one of the constants Reason…, or a reason of a condition or of a member.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -119,10 +119,10 @@ type Target struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 }
 
-// Diagnosis is the result of Trace.
+// Diagnosis contains the links that Trace found.
 type Diagnosis struct {
-	// Verdict is the most severe verdict of the links: Failed, Unknown, Pending, OK, NotApplicable.
-	Verdict Verdict `json:"verdict"`
+	// Result is the most severe result of the links: Failed, Unknown, Pending, OK, NotApplicable.
+	Result Result `json:"result"`
 	Links   []Link  `json:"links"`
 	// Targets are the clusters in the binding, sorted by name.
 	Targets []Target `json:"targets,omitempty"`
@@ -133,15 +133,15 @@ type Diagnosis struct {
 // Trace walks the pipeline for one template. A stage that earlier stages do not reach has no links.
 func Trace(facts Facts) Diagnosis {
 	p := newPipeline(&facts)
-	diagnosis := Diagnosis{Verdict: NotApplicable}
+	diagnosis := Diagnosis{Result: NotApplicable}
 	for _, each := range stages() {
 		if each.isReached(p) {
 			diagnosis.Links = append(diagnosis.Links, each.diagnose(p)...)
 		}
 	}
 	for i := range diagnosis.Links {
-		if verdict := diagnosis.Links[i].Verdict; verdict.severity() > diagnosis.Verdict.severity() {
-			diagnosis.Verdict = verdict
+		if result := diagnosis.Links[i].Result; result.severity() > diagnosis.Result.severity() {
+			diagnosis.Result = result
 		}
 	}
 	if p.ownsBinding() {
@@ -154,10 +154,10 @@ func Trace(facts Facts) Diagnosis {
 // equally severe links the last one. cluster is empty for links in the control plane. Without links,
 // Summary returns a link whose state is unknown.
 func (d Diagnosis) Summary(cluster string, stages ...Stage) Link {
-	summary := Link{Cluster: cluster, Verdict: NotApplicable, Reason: ReasonNotChecked}
+	summary := Link{Cluster: cluster, Result: NotApplicable, Reason: ReasonNotChecked}
 	for i := range d.Links {
 		link := &d.Links[i]
-		if link.Cluster == cluster && slices.Contains(stages, link.Stage) && link.Verdict.severity() >= summary.Verdict.severity() {
+		if link.Cluster == cluster && slices.Contains(stages, link.Stage) && link.Result.severity() >= summary.Result.severity() {
 			summary = *link
 		}
 	}

@@ -29,18 +29,18 @@ func TestHealthyTemplate(t *testing.T) {
 	four, two := int32(4), int32(2)
 	const applied = "the member has the object, according to its Work"
 	want := Diagnosis{
-		Verdict: OK,
+		Result: OK,
 		Links: []Link{
-			{Stage: StageTemplate, Verdict: OK, Reason: ReasonFound, Message: "Deployment shop/web wants 6 replicas"},
-			{Stage: StagePolicy, Verdict: OK, Reason: ReasonClaimed, Message: "PropagationPolicy shop/web"},
-			{Stage: StageBinding, Verdict: OK, Reason: ReasonBound, Message: "ResourceBinding shop/web-deployment"},
-			{Stage: StageSchedule, Verdict: OK, Reason: ReasonScheduled, Message: "east 4, west 2"},
-			{Stage: StageWork, Cluster: "east", Verdict: OK, Reason: ReasonApplied, Message: "Work karmada-es-east/web-6f9 is applied"},
-			{Stage: StageWork, Cluster: "west", Verdict: OK, Reason: ReasonApplied, Message: "Work karmada-es-west/web-6f9 is applied"},
-			{Stage: StageMember, Cluster: "east", Verdict: OK, Reason: ReasonApplied, Message: applied},
-			{Stage: StageMember, Cluster: "west", Verdict: OK, Reason: ReasonApplied, Message: applied},
-			{Stage: StageStatus, Cluster: "east", Verdict: OK, Reason: ReasonHealthy, Message: "healthy: 4/4 ready"},
-			{Stage: StageStatus, Cluster: "west", Verdict: OK, Reason: ReasonHealthy, Message: "healthy: 2/2 ready"},
+			{Stage: StageTemplate, Result: OK, Reason: ReasonFound, Message: "Deployment shop/web wants 6 replicas"},
+			{Stage: StagePolicy, Result: OK, Reason: ReasonClaimed, Message: "PropagationPolicy shop/web"},
+			{Stage: StageBinding, Result: OK, Reason: ReasonBound, Message: "ResourceBinding shop/web-deployment"},
+			{Stage: StageSchedule, Result: OK, Reason: ReasonScheduled, Message: "east 4, west 2"},
+			{Stage: StageWork, Cluster: "east", Result: OK, Reason: ReasonApplied, Message: "Work karmada-es-east/web-6f9 is applied"},
+			{Stage: StageWork, Cluster: "west", Result: OK, Reason: ReasonApplied, Message: "Work karmada-es-west/web-6f9 is applied"},
+			{Stage: StageMember, Cluster: "east", Result: OK, Reason: ReasonApplied, Message: applied},
+			{Stage: StageMember, Cluster: "west", Result: OK, Reason: ReasonApplied, Message: applied},
+			{Stage: StageStatus, Cluster: "east", Result: OK, Reason: ReasonHealthy, Message: "healthy: 4/4 ready"},
+			{Stage: StageStatus, Cluster: "west", Result: OK, Reason: ReasonHealthy, Message: "healthy: 2/2 ready"},
 		},
 		Targets: []Target{{Cluster: "east", Replicas: &four}, {Cluster: "west", Replicas: &two}},
 		LeftOut: []LeftOutCluster{{Cluster: "north", Filter: "ClusterAffinity", Message: "not selected by the cluster affinity"}},
@@ -55,7 +55,7 @@ type brokenSetup struct {
 	edit    func(*Facts)
 	stage   Stage
 	cluster string
-	verdict Verdict
+	result Result
 	reason  string
 	// message and remedy must be in the message and in the remedy.
 	message, remedy string
@@ -78,11 +78,11 @@ func verifySetup(t *testing.T, test brokenSetup) {
 		if link.Stage != test.stage || link.Cluster != test.cluster {
 			continue
 		}
-		if link.Verdict != test.verdict || link.Reason != test.reason || !strings.Contains(link.Message, test.message) || !strings.Contains(link.Remedy, test.remedy) {
+		if link.Result != test.result || link.Reason != test.reason || !strings.Contains(link.Message, test.message) || !strings.Contains(link.Remedy, test.remedy) {
 			t.Errorf("got  %+v\nwant %+v", link, test)
 		}
-		if (link.Verdict == OK || link.Verdict == NotApplicable) != (diagnosis.Verdict == OK) {
-			t.Errorf("verdict of the diagnosis: %s, links: %+v", diagnosis.Verdict, diagnosis.Links)
+		if (link.Result == OK || link.Result == NotApplicable) != (diagnosis.Result == OK) {
+			t.Errorf("result of the diagnosis: %s, links: %+v", diagnosis.Result, diagnosis.Links)
 		}
 		return
 	}
@@ -357,10 +357,10 @@ func managedDeployment() *unstructured.Unstructured {
 
 func TestSummary(t *testing.T) {
 	diagnosis := Diagnosis{Links: []Link{
-		{Stage: StageBinding, Verdict: OK, Reason: ReasonBound},
-		{Stage: StageSchedule, Verdict: OK, Reason: ReasonScheduled},
-		{Stage: StageWork, Cluster: "east", Verdict: Failed, Reason: ReasonConflict},
-		{Stage: StageMember, Cluster: "east", Verdict: NotApplicable, Reason: ReasonObjectMissing},
+		{Stage: StageBinding, Result: OK, Reason: ReasonBound},
+		{Stage: StageSchedule, Result: OK, Reason: ReasonScheduled},
+		{Stage: StageWork, Cluster: "east", Result: Failed, Reason: ReasonConflict},
+		{Stage: StageMember, Cluster: "east", Result: NotApplicable, Reason: ReasonObjectMissing},
 	}}
 	tests := map[string]struct {
 		cluster string
@@ -395,12 +395,12 @@ func TestAnyFactMayBeMissing(t *testing.T) {
 		MemberQueries(f)
 		got := Trace(f)
 		for _, link := range got.Links {
-			if link.Message == "" || link.Reason == "" || link.Verdict.severity() < 0 {
+			if link.Message == "" || link.Reason == "" || link.Result.severity() < 0 {
 				t.Fatalf("incomplete link %+v", link)
 			}
 		}
 		isUnread := f.Template.Err != nil || f.Template.Value != nil && (f.Policies.Err != nil || f.Binding.Err != nil) || (f.Works.Err != nil || f.Clusters.Err != nil) && f.ownsBinding()
-		if got.Verdict == OK && (isUnread || f.Template.Value == nil) {
+		if got.Result == OK && (isUnread || f.Template.Value == nil) {
 			t.Fatalf("ok although a fact is missing: %+v", got.Links)
 		}
 		if diff := cmp.Diff(got, Trace(f)); diff != "" {
@@ -456,8 +456,8 @@ func TestUnreadableClusters(t *testing.T) {
 	f := healthyFacts()
 	f.Clusters = Fact[[]*clusterv1alpha1.Cluster]{Err: errors.New("forbidden")}
 	got := Trace(f)
-	want := Link{Stage: StageSchedule, Verdict: Unknown, Reason: ReasonUnreadable, Message: "the clusters could not be read: forbidden"}
-	if got.Verdict != Unknown || got.Links[4] != want {
-		t.Errorf("verdict %s, link %+v, want %+v", got.Verdict, got.Links[4], want)
+	want := Link{Stage: StageSchedule, Result: Unknown, Reason: ReasonUnreadable, Message: "the clusters could not be read: forbidden"}
+	if got.Result != Unknown || got.Links[4] != want {
+		t.Errorf("result %s, link %+v, want %+v", got.Result, got.Links[4], want)
 	}
 }

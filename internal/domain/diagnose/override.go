@@ -33,7 +33,7 @@ func (p *pipeline) diagnoseOverrides() []Link {
 		if len(differences) > 0 && nearMisses < maxNearMisses {
 			nearMisses++
 			links = append(links, Link{
-				Stage: StageOverride, Verdict: NotApplicable, Reason: ReasonOverrideNearlySelects,
+				Stage: StageOverride, Result: NotApplicable, Reason: ReasonOverrideNearlySelects,
 				Message: fmt.Sprintf("%s does not select the object, but nearly does: %s", describeOverride(each), strings.Join(differences, "; ")),
 			})
 		}
@@ -58,7 +58,7 @@ func (p *pipeline) explainOverride(of override.Object) []Link {
 	}
 	if !isTargeting && p.Clusters.Err == nil {
 		return []Link{{
-			Stage: StageOverride, Verdict: NotApplicable, Reason: ReasonOverrideElsewhere,
+			Stage: StageOverride, Result: NotApplicable, Reason: ReasonOverrideElsewhere,
 			Message: describeOverride(of) + " selects the object, but its targetCluster selects none of the clusters of the object",
 		}}
 	}
@@ -71,7 +71,7 @@ func (c *clusterFacts) explainOverrideEffect(of override.Object) []Link {
 	var links []Link
 	if isApplied {
 		links = append(links, Link{
-			Stage: StageOverride, Cluster: c.name, Verdict: OK, Reason: ReasonOverrideApplied, Message: describeOverride(of) + " is applied",
+			Stage: StageOverride, Cluster: c.name, Result: OK, Reason: ReasonOverrideApplied, Message: describeOverride(of) + " is applied",
 		})
 	}
 	if !isApplied && len(withoutEffect) == 0 {
@@ -79,7 +79,7 @@ func (c *clusterFacts) explainOverrideEffect(of override.Object) []Link {
 	}
 	for _, message := range withoutEffect {
 		links = append(links, Link{
-			Stage: StageOverride, Cluster: c.name, Verdict: NotApplicable, Reason: ReasonOverrideWithoutEffect,
+			Stage: StageOverride, Cluster: c.name, Result: NotApplicable, Reason: ReasonOverrideWithoutEffect,
 			Message: describeOverride(of) + " has no effect: " + message,
 			Remedy:  "correct the overriders that the line names if they should have an effect",
 		})

@@ -86,7 +86,7 @@ func TestOverrideLinks(t *testing.T) {
 			var got []string
 			for _, link := range Trace(facts).Links {
 				if link.Stage == StageOverride {
-					got = append(got, string(link.Verdict)+" "+link.Cluster+" "+link.Reason+": "+link.Message)
+					got = append(got, string(link.Result)+" "+link.Cluster+" "+link.Reason+": "+link.Message)
 				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

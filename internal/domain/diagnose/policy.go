@@ -24,7 +24,7 @@ const (
 
 // diagnosePolicy checks that a policy claims the template.
 func (p *pipeline) diagnosePolicy() []Link {
-	return []Link{p.explainDecision(Link{Stage: StagePolicy, Verdict: Failed})}
+	return []Link{p.explainDecision(Link{Stage: StagePolicy, Result: Failed})}
 }
 
 // explainDecision describes the detector's decision about the template.
@@ -39,14 +39,14 @@ func (p *pipeline) explainDecision(link Link) Link {
 	}
 	switch decision := policy.Decide(template, index).(type) {
 	case policy.IgnoreTemplate:
-		link.Verdict, link.Reason = NotApplicable, ReasonCreatedByDistributor
+		link.Result, link.Reason = NotApplicable, ReasonCreatedByDistributor
 		link.Message = "the object belongs to a controller of Karmada that distributes it without a policy: label " +
 			workv1alpha2.ResourceTemplateClaimedByLabel + "=" + template.GetLabels()[workv1alpha2.ResourceTemplateClaimedByLabel]
 		return link
 	case policy.WaitForPolicy:
 		return p.explainNoPolicy(link)
 	case policy.ReleaseClaim:
-		link.Verdict, link.Reason = Pending, ReasonPolicyGone
+		link.Result, link.Reason = Pending, ReasonPolicyGone
 		link.Message = fmt.Sprintf("%s claims the template, but does not exist or does not select the template any more", decision.Claim.DisplayName())
 		link.Remedy = "correct the resourceSelectors of the policy, or create a policy that selects the template"
 		return link
@@ -64,12 +64,12 @@ func (p *pipeline) explainNoPolicy(link Link) Link {
 	link.Reason = ReasonNoPolicyMatches
 	bound := p.Binding.Value
 	if p.ownsBinding() && len(bound.BindingSpec().RequiredBy) > 0 {
-		link.Verdict, link.Reason = OK, ReasonAttached
+		link.Result, link.Reason = OK, ReasonAttached
 		link.Message = "no policy selects it: it follows its dependents " + DescribeDependents(bound.BindingSpec().RequiredBy)
 		return link
 	}
 	if owner := metav1.GetControllerOf(template); owner != nil {
-		link.Verdict, link.Reason = NotApplicable, ReasonManagedByController
+		link.Result, link.Reason = NotApplicable, ReasonManagedByController
 		link.Message = fmt.Sprintf("no policy selects it: %s %s created it", owner.Kind, owner.Name)
 		link.Remedy = fmt.Sprintf("propagate %s %s", owner.Kind, owner.Name)
 		return link
@@ -104,12 +104,12 @@ func (p *pipeline) explainRetry(link Link, err error) Link {
 	link.Message = err.Error()
 	switch {
 	case errors.Is(err, policy.ErrTerminating):
-		link.Verdict, link.Reason = Pending, ReasonPolicyTerminating
+		link.Result, link.Reason = Pending, ReasonPolicyTerminating
 	case errors.Is(err, policy.ErrNoPermanentID):
 		link.Reason = ReasonNoPermanentID
 		link.Remedy = "check the admission webhook of Karmada, and create the policy again"
 	default:
-		link.Verdict, link.Reason = Unknown, ReasonUnreadable
+		link.Result, link.Reason = Unknown, ReasonUnreadable
 		link.Remedy = "kubectl describe " + p.kubectlTemplate()
 	}
 	return link
@@ -124,22 +124,22 @@ func (p *pipeline) explainClaim(link Link, chosen policy.Object) Link {
 		if !errors.As(err, &missing) {
 			return link.unreadable("the override policies that "+policy.DisplayName(chosen)+" depends on", err)
 		}
-		link.Verdict, link.Reason = Pending, ReasonOverridesMissing
+		link.Result, link.Reason = Pending, ReasonOverridesMissing
 		link.Message += " is " + missing.Error()
 		link.Remedy = "create the override policies, or remove them from dependentOverrides of the policy"
 		return link
 	}
 	switch {
 	case p.isWaitingForChange(chosen):
-		link.Verdict, link.Reason = Pending, ReasonLazyPolicyWaits
+		link.Result, link.Reason = Pending, ReasonLazyPolicyWaits
 		link.Message += " is Lazy: it takes effect at the next change of the template"
 		link.Remedy = "change the template, or set activationPreference of the policy to \"\""
 	case !claimed:
-		link.Verdict, link.Reason = Pending, ReasonNotClaimed
+		link.Result, link.Reason = Pending, ReasonNotClaimed
 		link.Message += " selects the template, and has not claimed it yet"
 		link.Remedy = "check that karmada-controller-manager runs; kubectl describe " + p.kubectlTemplate()
 	default:
-		link.Verdict, link.Reason = OK, ReasonClaimed
+		link.Result, link.Reason = OK, ReasonClaimed
 		p.addOtherPolicies(&link, claim, chosen)
 	}
 	return link

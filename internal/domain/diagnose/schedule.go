@@ -34,7 +34,7 @@ func UnscheduledReason(bound binding.Object) string {
 // diagnoseSchedule checks that the scheduler chose clusters for the latest generation of the binding, and
 // explains for each chosen cluster with taints why the template is there.
 func (p *pipeline) diagnoseSchedule() []Link {
-	links := []Link{p.explainSchedule(Link{Stage: StageSchedule, Verdict: Pending})}
+	links := []Link{p.explainSchedule(Link{Stage: StageSchedule, Result: Pending})}
 	if p.Clusters.Err != nil {
 		links = append(links, Link{Stage: StageSchedule}.unreadable("the clusters", p.Clusters.Err))
 	}
@@ -50,7 +50,7 @@ func (p *pipeline) explainSchedule(link Link) Link {
 	reason := UnscheduledReason(bound)
 	switch {
 	case reason == ReasonAttached:
-		link.Verdict, link.Reason = OK, reason
+		link.Result, link.Reason = OK, reason
 		link.Message = "goes to the clusters of its dependents: " + chosen
 	case reason == ReasonSchedulingSuspended:
 		link.Reason = reason
@@ -65,11 +65,11 @@ func (p *pipeline) explainSchedule(link Link) Link {
 	case placement.IsSchedulingUnreported(bound.GetGeneration(), status):
 		return explainUnreportedSchedule(link, bound)
 	case placement.WantsNoCopy(spec):
-		link.Verdict, link.Reason, link.Message = OK, ReasonScaledToZero, "0 replicas are wanted, so no cluster has a copy"
+		link.Result, link.Reason, link.Message = OK, ReasonScaledToZero, "0 replicas are wanted, so no cluster has a copy"
 	case len(spec.Clusters) == 0:
-		link.Verdict, link.Reason, link.Message = Failed, ReasonNoCluster, "no cluster is chosen"
+		link.Result, link.Reason, link.Message = Failed, ReasonNoCluster, "no cluster is chosen"
 	default:
-		link.Verdict, link.Reason, link.Message = OK, ReasonScheduled, chosen
+		link.Result, link.Reason, link.Message = OK, ReasonScheduled, chosen
 		if scheduled != nil {
 			link.Message += p.describeUnknownClusters()
 		}
@@ -98,7 +98,7 @@ func explainUnreportedSchedule(link Link, bound binding.Object) Link {
 
 // explainFailedSchedule describes a failure that the scheduler reports in the condition Scheduled.
 func explainFailedSchedule(link Link, bound binding.Object, scheduled *metav1.Condition) Link {
-	link.Verdict, link.Reason, link.Message = Failed, scheduled.Reason, strings.TrimSuffix(scheduled.Message, ".")
+	link.Result, link.Reason, link.Message = Failed, scheduled.Reason, strings.TrimSuffix(scheduled.Message, ".")
 	switch scheduled.Reason {
 	case workv1alpha2.BindingReasonNoClusterFit:
 		link.Remedy = "change the placement of the policy, or the clusters that it leaves out"

@@ -19,7 +19,7 @@ import (
 
 // diagnoseStatus checks that the member reports a healthy status.
 func (c *clusterFacts) diagnoseStatus() Link {
-	link := Link{Stage: StageStatus, Cluster: c.name, Verdict: NotApplicable}
+	link := Link{Stage: StageStatus, Cluster: c.name, Result: NotApplicable}
 	if c.work == nil || !c.item.Applied {
 		link.Reason, link.Message = ReasonNoStatus, "the current version is not applied, so its status is unknown"
 		return link
@@ -29,25 +29,25 @@ func (c *clusterFacts) diagnoseStatus() Link {
 	ready := describeReady(c.item.Status)
 	switch {
 	case collected != nil && collected.Status == metav1.ConditionFalse:
-		link.Verdict, link.Reason, link.Message = Failed, collected.Reason, collected.Message
+		link.Result, link.Reason, link.Message = Failed, collected.Reason, collected.Message
 		link.Remedy = fmt.Sprintf("grant Karmada the permission that the message names in cluster %s", c.name)
 	case interpreted != nil && interpreted.Status == metav1.ConditionFalse:
-		link.Verdict, link.Reason, link.Message, link.Remedy = Failed, interpreted.Reason, interpreted.Message, interpreterRemedy
+		link.Result, link.Reason, link.Message, link.Remedy = Failed, interpreted.Reason, interpreted.Message, interpreterRemedy
 	case c.member != nil && !cluster.IsReady(c.member):
-		link.Verdict, link.Reason = Failed, ReasonStatusOutdated
+		link.Result, link.Reason = Failed, ReasonStatusOutdated
 		link.Message = "the status is old: " + describeNotReady(c.member)
 		link.Remedy = "kubectl describe cluster " + c.name
 	case len(c.work.Status.ManifestStatuses) == 0:
-		link.Verdict, link.Reason = Pending, ReasonStatusNotReported
+		link.Result, link.Reason = Pending, ReasonStatusNotReported
 		link.Message = "cluster " + c.name + " has not reported a status yet"
 		link.Remedy = "check that karmada-controller-manager runs, or karmada-agent in pull mode; kubectl describe " + kubectlWork(c.work)
 	case c.item.Health == workv1alpha2.ResourceUnhealthy:
 		return c.explainUnhealthy(link, ready)
 	case c.item.Health == workv1alpha2.ResourceHealthy:
-		link.Verdict, link.Reason, link.Message = OK, ReasonHealthy, "healthy"+ready
-	case c.workLink.Verdict == OK && c.memberLink.Verdict == OK:
+		link.Result, link.Reason, link.Message = OK, ReasonHealthy, "healthy"+ready
+	case c.workLink.Result == OK && c.memberLink.Result == OK:
 		// A kind without health rules has no health.
-		link.Verdict, link.Reason, link.Message = OK, ReasonNoStatus, "the kind has no health rules"+ready
+		link.Result, link.Reason, link.Message = OK, ReasonNoStatus, "the kind has no health rules"+ready
 	default:
 		link.Reason, link.Message = ReasonNoStatus, "the health is unknown"+ready
 	}
@@ -56,9 +56,9 @@ func (c *clusterFacts) diagnoseStatus() Link {
 
 // explainUnhealthy describes why a workload is not healthy. ready is the text about its ready replicas. The Pods in
 // the member are the most specific source, then the reflected status, then the object's events. Without a
-// cause, the workload may still be starting, so the verdict is Pending.
+// cause, the workload may still be starting, so the result is Pending.
 func (c *clusterFacts) explainUnhealthy(link Link, ready string) Link {
-	link.Verdict, link.Reason, link.Message = Pending, ReasonUnhealthy, "not healthy"+ready
+	link.Result, link.Reason, link.Message = Pending, ReasonUnhealthy, "not healthy"+ready
 	link.Remedy = fmt.Sprintf("karmadactl describe %s --operation-scope members --cluster %s", c.kubectlTemplate(), c.name)
 	failure, found := podfailure.MostCommon(c.observed.Pods.Value)
 	if !found {
@@ -68,10 +68,10 @@ func (c *clusterFacts) explainUnhealthy(link Link, ready string) Link {
 		failure, found = podfailure.FromEvents(c.observed.Events.Value, time.Time{})
 	}
 	if found {
-		link.Verdict, link.Reason = Failed, failure.Reason
+		link.Result, link.Reason = Failed, failure.Reason
 		link.Message += ": " + failure.Message
 	} else if reason := work.UnhealthyReasons([]workv1alpha2.AggregatedStatusItem{c.item})[c.name]; reason != "" {
-		link.Verdict = Failed
+		link.Result = Failed
 		link.Message += ": " + reason
 	}
 	if link.Reason == podfailure.ImagePullBackOff {

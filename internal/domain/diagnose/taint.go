@@ -40,7 +40,7 @@ func (p *pipeline) diagnoseTaints() []Link {
 
 // explainNoSchedule describes why the template is in a cluster with the NoSchedule taint.
 func explainNoSchedule(bound binding.Object, member *clusterv1alpha1.Cluster, taint *corev1.Taint) Link {
-	link := Link{Stage: StageSchedule, Cluster: member.Name, Verdict: OK, Reason: ReasonTaintTolerated}
+	link := Link{Stage: StageSchedule, Cluster: member.Name, Result: OK, Reason: ReasonTaintTolerated}
 	link.Message = fmt.Sprintf("has taint %s, which the placement tolerates", taint.ToString())
 	if toleration.FirstMatch(bound.BindingSpec().Placement.ClusterTolerations, taint) == nil {
 		link.Reason = ReasonPlacedBeforeTaint
@@ -54,7 +54,7 @@ func explainNoSchedule(bound binding.Object, member *clusterv1alpha1.Cluster, ta
 
 // explainNoExecute describes whether the NoExecute taints of the member evict the template.
 func (p *pipeline) explainNoExecute(bound binding.Object, member *clusterv1alpha1.Cluster) Link {
-	link := Link{Stage: StageSchedule, Cluster: member.Name, Verdict: OK, Reason: ReasonTaintTolerated}
+	link := Link{Stage: StageSchedule, Cluster: member.Name, Result: OK, Reason: ReasonTaintTolerated}
 	deadline, _ := failover.EvictionDeadline(member, bound)
 	evicting := conditions.Get(member.Status.Conditions, clusterv1alpha1.ClusterConditionTaintsEvict)
 	switch {
@@ -64,14 +64,14 @@ func (p *pipeline) explainNoExecute(bound binding.Object, member *clusterv1alpha
 		until := metav1.NewTime(deadline.Until)
 		link.Message = fmt.Sprintf("has taint %s, which the placement tolerates until %s", deadline.Taint.ToString(), formatTime(&until))
 	case evicting == nil:
-		link.Verdict, link.Reason = Unknown, ReasonEvictionUnreported
+		link.Result, link.Reason = Unknown, ReasonEvictionUnreported
 		link.Message = fmt.Sprintf("has taint %s, which the placement does not tolerate, and no controller reports whether such taints evict workloads", deadline.Taint.ToString())
 		link.Remedy = "check that karmada-controller-manager runs, and that its flag --controllers does not disable the controller cluster"
 	case evicting.Status == metav1.ConditionFalse:
-		link.Verdict, link.Reason, link.Remedy = Failed, evicting.Reason, failover.EvictionRemedy(evicting)
+		link.Result, link.Reason, link.Remedy = Failed, evicting.Reason, failover.EvictionRemedy(evicting)
 		link.Message = fmt.Sprintf("has taint %s, which the placement does not tolerate, but NoExecute taints evict no workloads in this control plane", deadline.Taint.ToString())
 	default:
-		link.Verdict, link.Reason = Pending, ReasonEvictionPending
+		link.Result, link.Reason = Pending, ReasonEvictionPending
 		link.Message = fmt.Sprintf("has taint %s, which the placement does not tolerate: the object will be evicted", deadline.Taint.ToString())
 	}
 	return link

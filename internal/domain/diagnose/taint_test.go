@@ -58,7 +58,7 @@ func TestTaintLinks(t *testing.T) {
 			if len(links) != 1 || links[0].Cluster != "east" || links[0].Stage != StageSchedule {
 				t.Fatalf("links %+v", links)
 			}
-			if diff := cmp.Diff(test.want, string(links[0].Verdict)+" "+links[0].Reason+": "+links[0].Message); diff != "" {
+			if diff := cmp.Diff(test.want, string(links[0].Result)+" "+links[0].Reason+": "+links[0].Message); diff != "" {
 				t.Errorf("link (-want +got):\n%s", diff)
 			}
 			if links[0].Remedy != test.remedy {

@@ -17,7 +17,7 @@ import (
 
 // diagnoseTemplate checks that the template exists and may be propagated.
 func (p *pipeline) diagnoseTemplate() []Link {
-	link := Link{Stage: StageTemplate, Verdict: Failed}
+	link := Link{Stage: StageTemplate, Result: Failed}
 	template := p.Template.Value
 	switch {
 	case p.Template.Err != nil:
@@ -27,7 +27,7 @@ func (p *pipeline) diagnoseTemplate() []Link {
 		link.Message = p.describeTemplate() + " does not exist in the control plane"
 		link.Remedy = "create the object in the control plane, or check its name and namespace"
 	case template.GetDeletionTimestamp() != nil:
-		link.Verdict, link.Reason = Pending, ReasonTerminating
+		link.Result, link.Reason = Pending, ReasonTerminating
 		link.Message = fmt.Sprintf("%s is being deleted since %s; finalizers: %s", p.describeTemplate(),
 			formatTime(template.GetDeletionTimestamp()), cmp.Or(strings.Join(template.GetFinalizers(), ", "), "none"))
 	default:
@@ -36,7 +36,7 @@ func (p *pipeline) diagnoseTemplate() []Link {
 			link.Reason, link.Message = ReasonNeverPropagated, err.Error()
 			break
 		}
-		link.Verdict, link.Reason, link.Message = OK, ReasonFound, p.describeTemplate()
+		link.Result, link.Reason, link.Message = OK, ReasonFound, p.describeTemplate()
 		if replicas, found, err := unstructured.NestedInt64(template.Object, "spec", "replicas"); err == nil && found {
 			link.Message += " wants " + count(replicas, "replica")
 		}
@@ -46,7 +46,7 @@ func (p *pipeline) diagnoseTemplate() []Link {
 
 // diagnoseBinding checks that the template has a binding, and that the interpreter can read the template.
 func (p *pipeline) diagnoseBinding() []Link {
-	link := Link{Stage: StageBinding, Verdict: Failed}
+	link := Link{Stage: StageBinding, Result: Failed}
 	bound := p.Binding.Value
 	if p.Binding.Err != nil {
 		return []Link{link.unreadable("the binding", p.Binding.Err)}
@@ -58,12 +58,12 @@ func (p *pipeline) diagnoseBinding() []Link {
 		link.Reason, link.Message = ReasonNameCollision, err.Error()
 		return []Link{link}
 	}
-	link.Verdict, link.Reason, link.Message = OK, ReasonBound, "ResourceBinding "+objectPath(bound)
+	link.Result, link.Reason, link.Message = OK, ReasonBound, "ResourceBinding "+objectPath(bound)
 	if !binding.IsNamespaced(bound) {
 		link.Message = "ClusterResourceBinding " + bound.GetName()
 	}
 	if bound.GetDeletionTimestamp() != nil {
-		link.Verdict, link.Reason = Pending, ReasonTerminating
+		link.Result, link.Reason = Pending, ReasonTerminating
 		link.Message += " is being deleted since " + formatTime(bound.GetDeletionTimestamp())
 		return []Link{link}
 	}
@@ -72,16 +72,16 @@ func (p *pipeline) diagnoseBinding() []Link {
 
 // explainMissingBinding returns the link of a template without a binding.
 func (p *pipeline) explainMissingBinding(link Link) Link {
-	link.Verdict, link.Reason, link.Message = NotApplicable, ReasonNoBinding, "there is no binding"
+	link.Result, link.Reason, link.Message = NotApplicable, ReasonNoBinding, "there is no binding"
 	if _, claimed := policy.ClaimedBy(p.Template.Value); !claimed || p.Template.Value.GetDeletionTimestamp() != nil {
 		return link
 	}
 	if p.InterpretationErr != nil {
-		link.Verdict, link.Reason, link.Remedy = Failed, workv1alpha2.InterpreterFailedReason, interpreterRemedy
+		link.Result, link.Reason, link.Remedy = Failed, workv1alpha2.InterpreterFailedReason, interpreterRemedy
 		link.Message = fmt.Sprintf("there is no binding, because the replicas cannot be interpreted: %v", p.InterpretationErr)
 		return link
 	}
-	link.Verdict, link.Remedy = Pending, "kubectl describe "+p.kubectlTemplate()
+	link.Result, link.Remedy = Pending, "kubectl describe "+p.kubectlTemplate()
 	link.Message = "the policy claims the template, and there is no binding yet"
 	return link
 }
@@ -97,7 +97,7 @@ func (link Link) withInterpretation(bound binding.Object) Link {
 		if failed == nil || failed.Status != metav1.ConditionFalse {
 			continue
 		}
-		link.Verdict, link.Reason, link.Message, link.Remedy = Failed, failed.Reason, failed.Message, interpreterRemedy
+		link.Result, link.Reason, link.Message, link.Remedy = Failed, failed.Reason, failed.Message, interpreterRemedy
 		return link
 	}
 	return link
@@ -105,7 +105,7 @@ func (link Link) withInterpretation(bound binding.Object) Link {
 
 // unreadable returns the link for a fact that could not be read.
 func (link Link) unreadable(what string, err error) Link {
-	link.Verdict, link.Reason = Unknown, ReasonUnreadable
+	link.Result, link.Reason = Unknown, ReasonUnreadable
 	link.Message = fmt.Sprintf("%s could not be read: %v", what, err)
 	return link
 }

@@ -123,7 +123,7 @@ func (p *pipeline) diagnoseStatuses() []Link {
 
 // diagnoseWork checks that the cluster has a current Work, and that the Work is applied.
 func (c *clusterFacts) diagnoseWork() Link {
-	link := Link{Stage: StageWork, Cluster: c.name, Verdict: Failed}
+	link := Link{Stage: StageWork, Cluster: c.name, Result: Failed}
 	switch {
 	case c.Clusters.Err == nil && c.member == nil:
 		link.Reason, link.Message = ReasonClusterGone, fmt.Sprintf("cluster %s does not exist", c.name)
@@ -132,23 +132,23 @@ func (c *clusterFacts) diagnoseWork() Link {
 		link.Reason, link.Message = ReasonRenderFailed, c.renderFailure
 		link.Remedy = "correct the override policy, the customization or the template that the message names"
 	case c.work == nil:
-		link.Verdict, link.Reason = Pending, ReasonWorkMissing
+		link.Result, link.Reason = Pending, ReasonWorkMissing
 		link.Message = "there is no Work in namespace " + work.ExecutionNamespace(c.name)
 		link.Remedy = "check that karmada-controller-manager runs; kubectl describe " + kubectlBinding(c.bound)
 	case c.work.DeletionTimestamp != nil:
 		return c.explainDeletion(link)
 	case !c.isExpected:
-		link.Verdict, link.Reason = Pending, ReasonRemainsElsewhere
+		link.Result, link.Reason = Pending, ReasonRemainsElsewhere
 		link.Message = fmt.Sprintf("cluster %s is no longer chosen, but Work %s still exists", c.name, objectPath(c.work))
 		link.Remedy = "kubectl describe " + kubectlWork(c.work)
 	case work.IsSuspended(c.work) || binding.IsDispatchSuspended(c.bound, c.name):
-		link.Verdict, link.Reason = Pending, ReasonDispatchSuspended
+		link.Result, link.Reason = Pending, ReasonDispatchSuspended
 		link.Message = c.describeSuspension()
 		link.Remedy = "remove spec.suspension from the policy or the binding that suspends the delivery"
 	case !c.isTarget():
 		return c.explainEviction(link)
 	case !c.isRendered:
-		link.Verdict, link.Reason = Pending, ReasonWorkOutdated
+		link.Result, link.Reason = Pending, ReasonWorkOutdated
 		link.Message = fmt.Sprintf("Work %s is not rendered from the current binding and template yet", objectPath(c.work))
 		link.Remedy = "kubectl describe " + kubectlBinding(c.bound)
 	default:
@@ -182,7 +182,7 @@ func (c *clusterFacts) explainDeletion(link Link) Link {
 		link.Remedy = "confirm the deletion only if it is intended: the message contains the command"
 		return link
 	}
-	link.Verdict, link.Reason = Pending, ReasonTerminating
+	link.Result, link.Reason = Pending, ReasonTerminating
 	link.Message = fmt.Sprintf("Work %s is being deleted since %s", objectPath(c.work), formatTime(c.work.DeletionTimestamp))
 	if c.member != nil && !cluster.IsReady(c.member) {
 		link.Message += "; " + describeNotReady(c.member)
@@ -192,7 +192,7 @@ func (c *clusterFacts) explainDeletion(link Link) Link {
 
 // explainEviction describes the old copy that stays in the cluster during an eviction.
 func (c *clusterFacts) explainEviction(link Link) Link {
-	link.Verdict, link.Reason = Pending, ReasonRemainsElsewhere
+	link.Result, link.Reason = Pending, ReasonRemainsElsewhere
 	link.Message = fmt.Sprintf("the workload is being evicted from cluster %s, and Work %s keeps the old copy", c.name, objectPath(c.work))
 	tasks := c.bound.BindingSpec().GracefulEvictionTasks
 	for i := range tasks {
@@ -218,7 +218,7 @@ func (c *clusterFacts) explainApplied(link Link) Link {
 		link.Reason, link.Message = conflict.Reason, conflict.Message
 		link.Remedy = "write into the template what the other client writes, or stop that client"
 	default:
-		link.Verdict, link.Reason = OK, ReasonApplied
+		link.Result, link.Reason = OK, ReasonApplied
 		link.Message = fmt.Sprintf("Work %s is applied", objectPath(c.work))
 	}
 	return link
@@ -227,13 +227,13 @@ func (c *clusterFacts) explainApplied(link Link) Link {
 // explainUnapplied describes a Work that the member does not have yet. isOutdated reports whether the member
 // has an earlier generation.
 func (c *clusterFacts) explainUnapplied(link Link, isOutdated bool) Link {
-	link.Verdict, link.Reason = Pending, ReasonNotApplied
+	link.Result, link.Reason = Pending, ReasonNotApplied
 	link.Message = fmt.Sprintf("Work %s is not applied yet", objectPath(c.work))
 	if isOutdated {
 		link.Message = fmt.Sprintf("an earlier generation of Work %s is applied, and generation %d is not applied yet", objectPath(c.work), c.work.Generation)
 	}
 	if c.member != nil && !cluster.IsReady(c.member) {
-		link.Verdict, link.Reason = Failed, ReasonClusterNotReady
+		link.Result, link.Reason = Failed, ReasonClusterNotReady
 		link.Message += "; " + describeNotReady(c.member)
 		link.Remedy = "kubectl describe cluster " + c.name
 		return link

@@ -54,7 +54,7 @@ func TestNothingMovesWithoutAChange(t *testing.T) {
 	rapid.Check(t, func(draw *rapid.T) {
 		w := drawWorld(t, draw)
 		for _, outcome := range Run(t.Context(), w.Input).Objects {
-			if len(outcome.Before) > 0 && outcome.Verdict != Unchanged {
+			if len(outcome.Before) > 0 && outcome.Effect != Unchanged {
 				draw.Fatalf("%s %s", outcome.Name, describe(outcome))
 			}
 		}
@@ -98,7 +98,7 @@ func TestDividedReplicasAreKept(t *testing.T) {
 				}
 			}
 			spec := w.Bindings[i].BindingSpec()
-			if outcome.Verdict == Unplaced || outcome.Verdict == LastCopyLost || len(outcome.Before) == 0 || spec.Replicas == 0 ||
+			if outcome.Effect == Unplaced || outcome.Effect == LastCopyLost || len(outcome.Before) == 0 || spec.Replicas == 0 ||
 				spec.Placement.ReplicaScheduling == nil {
 				continue
 			}

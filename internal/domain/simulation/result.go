@@ -14,21 +14,21 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// Verdict summarizes the result for one object.
-type Verdict string
+// Effect summarizes the result for one object.
+type Effect string
 
-// Values of Verdict.
+// Values of Effect.
 const (
 	// Unchanged means that the object keeps its clusters and replicas.
-	Unchanged Verdict = "unchanged"
+	Unchanged Effect = "unchanged"
 	// Changed means that the object is placed as wanted, and clusters or replicas differ.
-	Changed Verdict = "changed"
+	Changed Effect = "changed"
 	// NotScheduled means that the scheduler that is simulated does not place the object.
-	NotScheduled Verdict = "notScheduled"
+	NotScheduled Effect = "notScheduled"
 	// Unplaced means that the object, or a part of its replicas, cannot be placed as wanted.
-	Unplaced Verdict = "unplaced"
+	Unplaced Effect = "unplaced"
 	// LastCopyLost means that all clusters of the object go and no other cluster takes the object.
-	LastCopyLost Verdict = "lastCopyLost"
+	LastCopyLost Effect = "lastCopyLost"
 )
 
 // Values of Outcome.Reason besides the reasons of package diagnose and of the condition Scheduled.
@@ -58,13 +58,13 @@ type Outcome struct {
 	Policy string `json:"policy,omitempty"`
 	// AffinityGroup is the cluster affinity group in use if the scheduler places the object.
 	AffinityGroup string  `json:"affinityGroup,omitempty"`
-	Verdict       Verdict `json:"verdict"`
+	Effect       Effect `json:"effect"`
 	// Before and After are the clusters of the object, sorted by name.
 	Before []diagnose.Target `json:"before"`
 	After  []diagnose.Target `json:"after"`
 	// MovedReplicas is the number of replicas that leave their cluster.
 	MovedReplicas int64 `json:"movedReplicas"`
-	// Reason and Message explain the verdict. Reason is empty for an object that the scheduler places as
+	// Reason and Message explain the effect. Reason is empty for an object that the scheduler places as
 	// wanted.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -86,10 +86,10 @@ type ClusterOutcome struct {
 	ReplicasAfter  int64  `json:"replicasAfter"`
 }
 
-// Count returns the number of objects with the verdict.
-func (r Result) Count(verdict Verdict) (count int) {
+// Count returns the number of objects with the effect.
+func (r Result) Count(effect Effect) (count int) {
 	for i := range r.Objects {
-		if r.Objects[i].Verdict == verdict {
+		if r.Objects[i].Effect == effect {
 			count++
 		}
 	}
@@ -134,12 +134,12 @@ func (s *simulator) outcome(of *subject) Outcome {
 		Policy: of.policy, AffinityGroup: of.affinityGroup, Before: targetsOf(of.before), After: targetsOf(of.bound),
 	}
 	outcome.MovedReplicas = movedReplicas(outcome.Before, outcome.After)
-	outcome.Verdict, outcome.Reason = s.verdict(of, &outcome)
+	outcome.Effect, outcome.Reason = s.effect(of, &outcome)
 	outcome.Message = s.message(of, &outcome)
 	return outcome
 }
 
-func (s *simulator) verdict(of *subject, outcome *Outcome) (verdict Verdict, reason string) {
+func (s *simulator) effect(of *subject, outcome *Outcome) (effect Effect, reason string) {
 	switch {
 	case s.losesLastCopy(of):
 		return LastCopyLost, cmp.Or(of.failure.reason, of.waiting.reason, workv1alpha2.BindingReasonClusterRemoved)
@@ -185,9 +185,9 @@ func (s *simulator) message(of *subject, outcome *Outcome) string {
 	}
 	switch {
 	case len(parts) > 0:
-	case outcome.Verdict == Changed && of.before == nil:
+	case outcome.Effect == Changed && of.before == nil:
 		parts = append(parts, "new")
-	case outcome.Verdict == Changed:
+	case outcome.Effect == Changed:
 		parts = append(parts, of.trigger)
 	case s.isInChangedCluster(outcome) && of.trigger == "":
 		parts = append(parts, "stays: a divided workload moves only if its placement, its replicas or its set of clusters changes")

@@ -27,9 +27,9 @@ const (
 	tolerantM1 = `{clusterAffinity: {clusterNames: [m1]}, clusterTolerations: [{key: down, operator: Exists, tolerationSeconds: 300}]}`
 )
 
-// describe returns "verdict: before -> after (reason: message)".
+// describe returns "effect: before -> after (reason: message)".
 func describe(o Outcome) string {
-	text := fmt.Sprintf("%s: %s -> %s", o.Verdict, describeTargets(o.Before), describeTargets(o.After))
+	text := fmt.Sprintf("%s: %s -> %s", o.Effect, describeTargets(o.Before), describeTargets(o.After))
 	if o.Reason != "" {
 		text += " [" + o.Reason + "]"
 	}
