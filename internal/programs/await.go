@@ -58,14 +58,14 @@ func await(ctx context.Context, karmada *rest.Config, election flags.Election, c
 	return f.await(ctx, awaitTimeout, awaitRetryPeriod)
 }
 
-// CheckPrerequisites returns an error that names the prerequisites of the components that are
+// VerifyPrerequisites returns an error that names the prerequisites of the components that are
 // missing in the control plane. It checks once and does not wait.
-func CheckPrerequisites(ctx context.Context, karmada *rest.Config, components ...Component) error {
+func VerifyPrerequisites(ctx context.Context, karmada *rest.Config, components ...Component) error {
 	f, err := newPrerequisites(karmada, flags.Election{}, components)
 	if err != nil {
 		return err
 	}
-	return f.checkAll(ctx)
+	return f.verify(ctx)
 }
 
 func newPrerequisites(karmada *rest.Config, election flags.Election, components []Component) (*prerequisites, error) {
@@ -111,7 +111,7 @@ func (p *prerequisites) await(ctx context.Context, limit, pause time.Duration) e
 	defer ticker.Stop()
 	var lastErr error
 	for {
-		err := p.checkAll(ctx)
+		err := p.verify(ctx)
 		if err == nil || errors.Is(err, errUnauthorized) {
 			return err
 		}
@@ -131,17 +131,17 @@ func (p *prerequisites) await(ctx context.Context, limit, pause time.Duration) e
 	}
 }
 
-// checkAll returns an error that names every missing prerequisite.
-func (p *prerequisites) checkAll(ctx context.Context) error {
+// verify returns an error that names every missing prerequisite.
+func (p *prerequisites) verify(ctx context.Context) error {
 	if _, err := p.karmada.Discovery().ServerVersion(); err != nil {
 		return p.connectionError(err)
 	}
 	var errs []error
 	versions := slices.SortedFunc(maps.Keys(p.kinds), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
 	for _, version := range versions {
-		errs = append(errs, p.checkKinds(version, p.kinds[version]))
+		errs = append(errs, p.verifyKinds(version, p.kinds[version]))
 	}
-	errs = append(errs, p.checkLeaseNamespace(ctx))
+	errs = append(errs, p.verifyLeaseNamespace(ctx))
 	return errors.Join(errs...)
 }
 
@@ -152,9 +152,9 @@ func (p *prerequisites) connectionError(err error) error {
 	return fmt.Errorf("the API server %s does not respond: %w; check that it runs and that the kubeconfig has its address", p.server, err)
 }
 
-// checkKinds returns an error that names the remedy, and the kinds that the API server does not
+// verifyKinds returns an error that names the remedy, and the kinds that the API server does not
 // serve.
-func (p *prerequisites) checkKinds(version schema.GroupVersion, kinds []string) error {
+func (p *prerequisites) verifyKinds(version schema.GroupVersion, kinds []string) error {
 	found, err := p.karmada.Discovery().ServerResourcesForGroupVersion(version.String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("discovering %s at the API server %s: %w", version, p.server, err)
@@ -183,10 +183,10 @@ func (p *prerequisites) checkKinds(version schema.GroupVersion, kinds []string) 
 	}
 }
 
-// checkLeaseNamespace returns an error if the namespace of the Lease does not exist. If the
+// verifyLeaseNamespace returns an error if the namespace of the Lease does not exist. If the
 // process is not allowed to read namespaces, it returns nil, because the leader election reports a
 // missing namespace later.
-func (p *prerequisites) checkLeaseNamespace(ctx context.Context) error {
+func (p *prerequisites) verifyLeaseNamespace(ctx context.Context) error {
 	if p.leaseNamespace == "" {
 		return nil
 	}

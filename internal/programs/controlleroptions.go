@@ -37,7 +37,7 @@ func (o *ControllerOptions) AddFlags(set *pflag.FlagSet, table ControllerTable, 
 	o.Backoff.AddFlags(set, "Unless --rate-limiter-max-delay is given, the maximum is 1m, and 30s for a Work whose cluster is unavailable.", limits)
 	known, off := table.Names()
 	set.StringSliceVar(&o.Selected, "controllers", o.Selected, fmt.Sprintf(
-		"Controllers to run: * enables all that are on by default, name enables a controller, -name disables it.\nAll controllers: %s.\nOff by default: %s.",
+		"Controllers to run. * enables all controllers that are enabled by default, foo enables the controller foo, and -foo disables it.\nAll controllers: %s.\nDisabled by default: %s.",
 		strings.Join(known, ", "), strings.Join(off, ", ")))
 	flags.AddEventsFlag(set, &o.Events)
 }

@@ -1,8 +1,3 @@
-// Package controllers runs the controllers of a table, and defines the options that several of
-// them share. The controller manager and the agent each have a table of controllers.
-//
-// The package of a controller defines the options of the controller. The row of the controller
-// sets only those options that several controllers of the process share.
 package programs
 
 import (
@@ -15,7 +10,8 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// Controller is one row of a table of controllers.
+// Controller is one row of a ControllerTable. The controller's package defines its options. The row sets
+// only the options that several controllers of the process share.
 type Controller struct {
 	// Name is the name of the controller in the flag --controllers. It is empty for a
 	// controller that cannot be disabled.
@@ -42,7 +38,8 @@ func (c *Controller) isEnabled(selected []string, set *gates.Set) bool {
 	return c.Add != nil && (c.Gate == "" || set.Enabled(c.Gate)) && (c.Name == "" || IsSelected(selected, c.Name, !c.OffByDefault))
 }
 
-// ControllerTable is a table of controllers, in the order in which they process an object.
+// ControllerTable lists the controllers of the controller manager or of the agent, in the order in which
+// they process an object.
 type ControllerTable []Controller
 
 // Names returns the names that --controllers accepts, sorted. off contains the names of the

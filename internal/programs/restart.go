@@ -24,11 +24,11 @@ type RestartingHost struct {
 	retryPeriod time.Duration
 }
 
-// NewRestartingHost creates the first host. begin creates a host with its components. The context
-// that begin receives ends when this host ends.
-func NewRestartingHost(ctx context.Context, begin func(ctx context.Context) (*Host, error)) (*RestartingHost, error) {
-	l := &RestartingHost{newHost: begin, retryPeriod: awaitRetryPeriod}
-	return l, l.createHost(ctx)
+// NewRestartingHost creates the first host. newHost creates a host with its components, and receives a
+// context that ends when this host ends.
+func NewRestartingHost(ctx context.Context, newHost func(ctx context.Context) (*Host, error)) (*RestartingHost, error) {
+	r := &RestartingHost{newHost: newHost, retryPeriod: awaitRetryPeriod}
+	return r, r.createHost(ctx)
 }
 
 func (r *RestartingHost) createHost(ctx context.Context) (err error) {

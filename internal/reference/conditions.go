@@ -32,7 +32,7 @@ func (s *source) foldersOf(kinds []string) []string {
 }
 
 func conditionsPage(s *source) *markdown {
-	text := newMarkdown("Conditions", "The conditions that this version writes, with all their reasons. [Status](../status.md) explains how to use them.")
+	text := newMarkdown("Conditions", "This page lists the conditions that this version writes, with all their reasons. [Status](../status.md) explains how to use conditions.")
 	var kinds []string
 	byKind := map[string][]conditions.Row{}
 	for _, row := range conditions.Table() {
@@ -57,7 +57,8 @@ func conditionsPage(s *source) *markdown {
 	return text
 }
 
-// addConditions adds the conditions of a kind: the meaning of each type, and its reasons.
+// addConditions adds a kind's conditions: one table with the meaning of each type, and one table with
+// the reasons.
 func addConditions(text *markdown, s *source, rows []conditions.Row) {
 	var meanings, reasons [][]string
 	for _, row := range rows {
@@ -70,7 +71,7 @@ func addConditions(text *markdown, s *source, rows []conditions.Row) {
 	if slices.ContainsFunc(meanings, func(meaning []string) bool { return meaning[1] != "" }) {
 		text.addTable([]string{"type", "meaning"}, meanings)
 	}
-	text.addTable([]string{"type", "status", "reason", "when"}, reasons)
+	text.addTable([]string{"type", "status", "reason", "meaning"}, reasons)
 }
 
 // conditionMeaning returns the meaning of a condition type from the comment of its constant. It

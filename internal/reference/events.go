@@ -25,12 +25,12 @@ var eventComment = regexp.MustCompile(`^\w+, of type (Normal|Warning|Normal or W
 // event is a row of the page of events.
 type event struct {
 	reason, kind, objects, meaning string
-	// components are the names of the components that record the event.
+	// components are the event sources that record the event.
 	components []string
 }
 
-// conditionEvents describes events whose reason is the reason of a condition. The table of
-// conditions contains these reasons and their meaning.
+// conditionEvents describes the events that are recorded when a condition changes. Their reasons, and
+// the meanings of these reasons, are in the table of conditions.
 type conditionEvents struct {
 	conditionType, object, component, kind string
 	// reasonPrefix is the prefix that the reason of the event has before the reason of the
@@ -41,19 +41,20 @@ type conditionEvents struct {
 // eventsOfConditions returns the conditions whose changes are recorded as events with the same
 // reason.
 func eventsOfConditions() []conditionEvents {
-	const cluster, both = "the Cluster", "Warning, and Normal when the condition is good again"
+	const cluster, warningOrNormal = "the Cluster", "Warning if the condition reports a problem, Normal when the problem ends"
 	status := clusterstatus.Name
 	return []conditionEvents{
-		{conditionType: clusterv1alpha1.ClusterConditionReady, object: cluster, component: status + ", " + clustermonitor.Name, kind: both},
-		{conditionType: clusterv1alpha1.ClusterConditionCredentialsValid, object: cluster, component: status, kind: both, reasonPrefix: "Credentials"},
-		{conditionType: clusterv1alpha1.ClusterConditionIdentityMismatch, object: cluster, component: status, kind: both},
-		{conditionType: clusterv1alpha1.ClusterConditionWithinBounds, object: cluster, component: status, kind: both},
+		{conditionType: clusterv1alpha1.ClusterConditionReady, object: cluster, component: status + ", " + clustermonitor.Name, kind: warningOrNormal},
+		{conditionType: clusterv1alpha1.ClusterConditionCredentialsValid, object: cluster, component: status, kind: warningOrNormal, reasonPrefix: "Credentials"},
+		{conditionType: clusterv1alpha1.ClusterConditionIdentityMismatch, object: cluster, component: status, kind: warningOrNormal},
+		{conditionType: clusterv1alpha1.ClusterConditionWithinBounds, object: cluster, component: status, kind: warningOrNormal},
 		{conditionType: workv1alpha1.WorkDeletionHeld, object: "the Cluster, if the deletion is part of a mass deletion or of a restore", component: workdeletion.Name, kind: "Warning"},
 		{conditionType: clusterv1alpha1.AgentNotApproved, object: "the CertificateSigningRequest", component: agentcsrapproving.Name, kind: "Warning"},
 	}
 }
 
-// recorders returns, by package, the names of the components whose package has no constant Name.
+// recorders returns the event sources of the packages that do not declare the constant Name, by the
+// name of the package.
 func recorders() map[string]string {
 	return map[string]string{"scheduler": policyv1alpha1.DefaultSchedulerName, "deletionguard": workdeletion.Name}
 }
@@ -83,7 +84,7 @@ func events(s *source) (recorded []event, reserved []string, err error) {
 	return recorded, slices.Compact(reserved), nil
 }
 
-// recordersOf returns the names of the components that record an event.
+// recordersOf returns the event sources that record the event with the given reason constant.
 func recordersOf(s *source, c *constant) []string {
 	names := s.users(c)
 	for i, name := range names {
@@ -102,20 +103,20 @@ func eventsPage(s *source) (*markdown, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := newMarkdown("Events", "The events that this version records, by reason. An event is recorded when its cause changes, not at each reconcile. "+
-		"[Status](../status.md#events) explains how to use them.")
+	text := newMarkdown("Events", "This page lists the events that this version records. An event is recorded when its cause changes, and not at each reconcile. "+
+		"[Status](../status.md#events) explains how to use events.")
 	var rows [][]string
 	for _, e := range recorded {
 		rows = append(rows, []string{code(e.reason), e.kind, cell(e.objects), cell(strings.Join(e.components, ", ")), cell(sentence(e.meaning))})
 	}
-	text.addTable([]string{"reason", "type", "on", "from", "when"}, rows)
+	text.addTable([]string{"reason", "type", "object", "reported by", "meaning"}, rows)
 
-	text.addSection("Events of conditions", "A change of these conditions is also an event. Its reason is that of the [condition](conditions.md), after the prefix if there is one.")
+	text.addSection("Events of conditions", "When one of these conditions changes, an event is recorded too. The reason of the event is the reason of the [condition](conditions.md), after the given prefix if there is one.")
 	rows = nil
 	for _, e := range eventsOfConditions() {
 		rows = append(rows, []string{code(e.conditionType), code(e.reasonPrefix), cell(e.kind), cell(e.object), cell(e.component)})
 	}
-	text.addTable([]string{"condition", "prefix", "type", "on", "from"}, rows)
+	text.addTable([]string{"condition", "prefix of the reason", "type", "object", "reported by"}, rows)
 	if len(reserved) > 0 {
 		text.addSection("Reserved reasons", "This version records no event with these reasons: `"+strings.Join(reserved, "`, `")+"`.")
 	}

@@ -22,9 +22,9 @@ func flagPages() []Page {
 	var pages []Page
 	for _, program := range components.Programs() {
 		set := command.New(program).Flags()
-		introduction := fmt.Sprintf("`%s` %s. These are its flags.", program.Name, program.Help)
+		introduction := fmt.Sprintf("`%s` %s. This page lists its flags.", program.Name, program.Help)
 		if set.Lookup("feature-gates") != nil {
-			introduction += " The feature gates are in [gates](../gates.md)."
+			introduction += " [Feature gates](../gates.md) lists the values of `--feature-gates`."
 		}
 		text := newMarkdown(program.Name, introduction)
 		addFlags(text, set)
@@ -106,7 +106,7 @@ func flagName(flag *pflag.Flag) string {
 func flagHelp(flag *pflag.Flag) string {
 	help, _, _ := strings.Cut(flag.Usage, "\n\n")
 	if flag.Name == "feature-gates" {
-		help = "Feature gates, as a list of name=true or name=false."
+		help = "Feature gates to enable or disable, as a comma-separated list of name=true or name=false."
 	}
 	help = strings.ReplaceAll(help, "`", "")
 	if flag.Deprecated != "" {

@@ -9,17 +9,17 @@ import (
 // kindsFolder is the folder of the shipped customizations, relative to the folder of the pages.
 const kindsFolder = "../../internal/domain/interpreter/builtin/kinds"
 
-// kindsPage returns the page of the kinds of other projects. The page is made of the comments of the
-// shipped customizations.
+// kindsPage returns the page of interpreted kinds. Its source is the comments in the shipped
+// customizations.
 func kindsPage() (*markdown, error) {
 	kinds, err := builtin.Kinds()
 	if err != nil {
 		return nil, err
 	}
-	text := newMarkdown("Interpreted kinds", "Karmada understands these kinds of other projects without configuration. "+
-		"For an operation that is not listed, the default applies: the whole status is collected, and there is no other rule. "+
-		"A ResourceInterpreterCustomization or a ResourceInterpreterWebhookConfiguration has precedence for each operation that it implements. "+
-		"The scripts are examples for customizations of your own. Scripts of your own can require the same modules as these scripts. Upstream Karmada has only the module `kube`.")
+	text := newMarkdown("Interpreted kinds", "Karmada interprets these kinds of other projects without any configuration. "+
+		"If an operation is not listed for a kind, the default applies: Karmada collects the whole status, and has no other rule. "+
+		"A ResourceInterpreterCustomization or a ResourceInterpreterWebhookConfiguration takes precedence for each operation that it implements. "+
+		"You can use the scripts as examples for your own customizations. Your scripts can require the same modules. Upstream has only the module `kube`.")
 	for _, kind := range kinds {
 		target := kind.Target()
 		text.addSection(target.GroupVersion().String()+" "+target.Kind,

@@ -1,7 +1,8 @@
-// Package reference writes the pages of docs/reference.
+// Package reference generates the pages of docs/reference.
 //
-// Each page is derived from the tables that the programs use, from the comments of the constants of
-// api, or from the comments of the shipped customizations. A page has no other source, so it cannot differ from the code.
+// The sources of a page are the tables of the programs, the comments of the constants in api, and the
+// comments of the shipped customizations. Because a page has no other source, it always describes the
+// current code.
 package reference
 
 import (
@@ -23,8 +24,8 @@ type Page struct {
 }
 
 // Pages returns all pages except the page of karmada. root is the root directory of the repository.
-// The command of karmada links kube-apiserver, and the generator must not link it. A test of
-// internal/standalone/up writes and compares the page of karmada.
+// The page of karmada is not included, because the commands of karmada link kube-apiserver: a test in
+// internal/standalone/up writes and verifies this page.
 func Pages(root string) ([]Page, error) {
 	source, err := readSource(root)
 	if err != nil {
@@ -51,19 +52,19 @@ func Pages(root string) ([]Page, error) {
 
 // indexPage returns the page that lists the other pages.
 func indexPage() *markdown {
-	text := newMarkdown("Reference", "These pages are generated from the tables of the programs, and `make verify` compares them.")
+	text := newMarkdown("Reference", "These pages are generated from the tables of the programs. `make verify` fails if a page is outdated.")
 	rows := [][]string{
-		{"[Feature gates](gates.md)", "stages and defaults"},
-		{"[Metrics](metrics.md)", "types, labels and programs"},
-		{"[Conditions](conditions.md)", "types, reasons and situations"},
-		{"[Events](events.md)", "reasons, types, objects and situations"},
-		{"[Interpreted kinds](interpreted-kinds.md)", "kinds of other projects, with the rules of each operation"},
+		{"[Feature gates](gates.md)", "The stage, the default and the meaning of each feature gate."},
+		{"[Metrics](metrics.md)", "The type, the labels and the programs of each metric."},
+		{"[Conditions](conditions.md)", "The types of conditions of each kind, with their reasons."},
+		{"[Events](events.md)", "The reasons, types and objects of events, and the components that report them."},
+		{"[Interpreted kinds](interpreted-kinds.md)", "The kinds of other projects that Karmada interprets, with the rules of each operation."},
 	}
 	for _, program := range components.Programs() {
-		rows = append(rows, []string{"[" + program.Name + "](flags/" + program.Name + ".md)", "flags"})
+		rows = append(rows, []string{"[" + program.Name + "](flags/" + program.Name + ".md)", "The flags of the program."})
 	}
 	for _, program := range []string{cli.Karmadactl, "karmada"} {
-		rows = append(rows, []string{"[" + program + "](flags/" + program + ".md)", "commands and flags"})
+		rows = append(rows, []string{"[" + program + "](flags/" + program + ".md)", "The commands of the program and their flags."})
 	}
 	text.addTable([]string{"page", "content"}, rows)
 	return text

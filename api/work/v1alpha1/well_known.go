@@ -201,8 +201,8 @@ const (
 	// not be read or written.
 	EventReasonReflectStatusFailed = "ReflectStatusFailed"
 
-	// EventReasonInterpretHealthSucceed, of type Normal, on the Work: the health of an object is
-	// known; only with --propagation-events=all.
+	// EventReasonInterpretHealthSucceed, of type Normal, on the Work: the health of an object has
+	// been determined. The event is recorded only with --propagation-events=all.
 	EventReasonInterpretHealthSucceed = "InterpretHealthSucceed"
 
 	// EventReasonInterpretHealthFailed, of type Warning, on the Work: the health of an object could
@@ -220,12 +220,12 @@ const (
 	// the condition DeletionHeld of each Work explains.
 	EventReasonDeletionHeld = "DeletionHeld"
 
-	// EventReasonEpochUnreadable, of type Warning, on the Cluster: its agent is not allowed to read the
-	// epoch of the control plane, so it deletes no objects.
+	// EventReasonEpochUnreadable, of type Warning, on the Cluster: the agent of the cluster deletes
+	// no objects, because it is not allowed to read the epoch of the control plane.
 	EventReasonEpochUnreadable = "EpochUnreadable"
 
 	// EventReasonDeletionAbandoned, of type Warning, on the Cluster: the objects of a deleted Work
-	// stay in the cluster, because the agent lost its rights with the execution namespace.
+	// stay in the cluster, because the agent lost its permissions when the execution namespace was deleted.
 	EventReasonDeletionAbandoned = "DeletionAbandoned"
 )
 

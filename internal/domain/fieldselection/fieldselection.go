@@ -1,9 +1,9 @@
 // Package fieldselection evaluates the field selectors of lists and watches.
 //
 // An API server computes the fields of its kinds in code, or reads them from the selectable fields
-// of a CustomResourceDefinition. The global proxy answers from a cache of objects of any kind, so
-// the fields of the Kubernetes kinds are a table here. For all other kinds, a field is the path of
-// its value.
+// of a CustomResourceDefinition. The global proxy serves objects of any kind from its cache, so
+// this package has a table of the fields of the Kubernetes kinds. For all other kinds, the name of a
+// field is the path of its value.
 package fieldselection
 
 import (
@@ -116,8 +116,8 @@ func isKubernetesGroup(group string) bool {
 		}, strings.TrimSuffix(group, ".k8s.io"))
 }
 
-// Empty reports whether the selector selects every object.
-func (s Selector) Empty() bool { return len(s.requirements) == 0 }
+// IsEmpty reports whether the selector selects every object.
+func (s Selector) IsEmpty() bool { return len(s.requirements) == 0 }
 
 // Name returns the only name that the selector can select. ok is false if it can select several.
 func (s Selector) Name() (name string, ok bool) {

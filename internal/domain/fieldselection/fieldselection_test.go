@@ -78,8 +78,8 @@ func TestName(t *testing.T) {
 		if got, ok := selector.Name(); got != want || ok != (want != "") {
 			t.Errorf("%q: got %q, %v", text, got, ok)
 		}
-		if selector.Empty() != (text == "") {
-			t.Errorf("%q: empty is %v", text, selector.Empty())
+		if selector.IsEmpty() != (text == "") {
+			t.Errorf("%q: empty is %v", text, selector.IsEmpty())
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (l *lexer) quoted() (string, error) {
 		switch c := l.text[i]; {
 		case c == '"':
 			l.offset = i + 1
-			return value.String(), l.checkAfterQuote()
+			return value.String(), l.requireSeparator()
 		case c == '\\' && i+1 < len(l.text) && (l.text[i+1] == '"' || l.text[i+1] == '\\'):
 			i++
 			value.WriteByte(l.text[i])
@@ -150,8 +150,8 @@ func (l *lexer) quoted() (string, error) {
 	return "", syntaxError(l.text, start, `add a quote (") at the end of the phrase`, "no closing quote")
 }
 
-// checkAfterQuote requires that a space or parenthesis follows a quoted text.
-func (l *lexer) checkAfterQuote() error {
+// requireSeparator requires that a space or parenthesis follows a quoted text.
+func (l *lexer) requireSeparator() error {
 	if l.offset == len(l.text) {
 		return nil
 	}

@@ -29,11 +29,11 @@ func Lookup(api DiscoveryClient, kind schema.GroupVersionKind) (Availability, er
 			groups = listed
 		}
 	}
-	answer := KindAvailability(kind, groups, resources, err)
-	if answer == Unknown && err != nil {
-		return answer, fmt.Errorf("listing the kinds of %s: %w", version, err)
+	availability := KindAvailability(kind, groups, resources, err)
+	if availability == Unknown && err != nil {
+		return availability, fmt.Errorf("listing the kinds of %s: %w", version, err)
 	}
-	return answer, nil
+	return availability, nil
 }
 
 // LookupGroup returns the versions in which an API server serves a kind. If the result is Unknown,
@@ -58,16 +58,16 @@ func LookupGroup(api DiscoveryClient, kind schema.GroupKind) ([]string, Availabi
 		}
 		found.Resources[version] = list
 	}
-	versions, answer := found.ServedVersions(kind)
-	if answer != Unknown {
-		return versions, answer, nil
+	versions, availability := found.ServedVersions(kind)
+	if availability != Unknown {
+		return versions, availability, nil
 	}
 	for version, failure := range found.Failed {
 		if version.Group == kind.Group {
-			return nil, answer, fmt.Errorf("listing the kinds of %s: %w", version, failure)
+			return nil, availability, fmt.Errorf("listing the kinds of %s: %w", version, failure)
 		}
 	}
-	return nil, answer, errNoGroups
+	return nil, availability, errNoGroups
 }
 
 var errNoGroups = errors.New("the server lists no group")

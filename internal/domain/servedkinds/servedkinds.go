@@ -75,9 +75,9 @@ func lacksGroupVersion(groups *metav1.APIGroupList, version schema.GroupVersion)
 type WatchState struct {
 	// Stopped is true from the time at which the watch is stopped until the kind is served again.
 	Stopped bool
-	// AbsentSince is the time at which the kind was first reported as absent since it was last
-	// served. It is zero if the kind is not reported as absent.
-	AbsentSince time.Time
+	// NotServedSince is the time at which discovery first showed that the kind is no longer
+	// served. It is zero while the kind is served.
+	NotServedSince time.Time
 }
 
 // WatchAction is the action for a watch.
@@ -92,20 +92,21 @@ const (
 	StartWatch
 )
 
-// Next returns the new state and the action for a discovery result. The watch of an absent kind is
-// stopped only after the delay, because a server that has just started may not serve all kinds yet.
-func (w WatchState) Next(answer Availability, now time.Time, delay time.Duration) (WatchState, WatchAction) {
+// Next returns the new state and the action for a discovery result. The watch of a kind that is
+// not served is stopped only after the delay, because a server that has just started may not serve all
+// kinds yet.
+func (w WatchState) Next(availability Availability, now time.Time, delay time.Duration) (WatchState, WatchAction) {
 	switch {
-	case answer == Served && w.Stopped:
+	case availability == Served && w.Stopped:
 		return WatchState{}, StartWatch
-	case answer == Served:
+	case availability == Served:
 		return WatchState{}, KeepWatch
-	case answer == Unknown || w.Stopped:
+	case availability == Unknown || w.Stopped:
 		return w, KeepWatch
-	case w.AbsentSince.IsZero():
-		w.AbsentSince = now
+	case w.NotServedSince.IsZero():
+		w.NotServedSince = now
 	}
-	if now.Sub(w.AbsentSince) < delay {
+	if now.Sub(w.NotServedSince) < delay {
 		return w, KeepWatch
 	}
 	w.Stopped = true

@@ -142,7 +142,7 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 }
 
 func (a *agent) tryRegister(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
-	if err := programs.CheckPrerequisites(ctx, a.karmada.directConfig, a.component); err != nil {
+	if err := programs.VerifyPrerequisites(ctx, a.karmada.directConfig, a.component); err != nil {
 		return nil, err
 	}
 	return a.cluster.Run(ctx)

@@ -19,11 +19,11 @@ type Monitor clustermonitor.Options
 
 // AddFlags implements programs.Options.
 func (m *Monitor) AddFlags(set *pflag.FlagSet) {
-	set.DurationVar(&m.Period, "cluster-monitor-period", m.Period, "How often the heartbeats of pull mode clusters are checked.")
+	set.DurationVar(&m.Period, "cluster-monitor-period", m.Period, "Interval at which the heartbeats of pull mode clusters are checked.")
 	set.DurationVar(&m.Grace.Period, "cluster-monitor-grace-period", m.Grace.Period,
 		"How long the heartbeat of a pull mode cluster may be missing before its condition Ready becomes Unknown.")
 	set.DurationVar(&m.Grace.Startup, "cluster-startup-grace-period", m.Grace.Startup,
-		"The same grace period for a cluster that has never reported its status.")
+		"Like --cluster-monitor-grace-period, but for a cluster that has never reported its status.")
 }
 
 // Validate implements programs.Options.
@@ -40,11 +40,11 @@ type ClusterStatus clusterstatus.Options
 
 // AddFlags implements programs.Options.
 func (c *ClusterStatus) AddFlags(set *pflag.FlagSet) {
-	set.DurationVar(&c.Period, "cluster-status-update-frequency", c.Period, "How often the health of each cluster is checked.")
-	set.DurationVar(&c.Thresholds.Failure, "cluster-failure-threshold", c.Thresholds.Failure, "How long health checks must fail before a cluster is not Ready.")
-	set.DurationVar(&c.Thresholds.Success, "cluster-success-threshold", c.Thresholds.Success, "How long health checks must succeed before a cluster is Ready again.")
+	set.DurationVar(&c.Period, "cluster-status-update-frequency", c.Period, "Interval at which the health of each cluster is checked.")
+	set.DurationVar(&c.Thresholds.Failure, "cluster-failure-threshold", c.Thresholds.Failure, "How long health checks must fail before the condition Ready of a cluster becomes False.")
+	set.DurationVar(&c.Thresholds.Success, "cluster-success-threshold", c.Thresholds.Success, "How long health checks must succeed before the condition Ready of a cluster becomes True again.")
 	set.DurationVar(&c.InventoryTimeout, "cluster-cache-sync-timeout", c.InventoryTimeout,
-		"Timeout of the initial cache sync of the nodes and Pods of a cluster, after which a failure is reported. 0 means no timeout.")
+		"How long the caches of a cluster's nodes and Pods may take to sync before a failure is reported. 0 means no timeout.")
 	set.BoolVar(&c.Inventory, "enable-cluster-resource-modeling", c.Inventory,
 		"Watch the nodes and Pods of clusters to report their resources and resource models.")
 }

@@ -14,8 +14,8 @@ import (
 
 // Keys of the flag --deletion-budget.
 const (
-	budgetOfNamespace = "namespace"
-	budgetOfFleet     = "fleet"
+	namespaceBudgetKey = "namespace"
+	fleetBudgetKey     = "fleet"
 )
 
 // Deletions are the options for the protection against accidental deletion.
@@ -31,16 +31,16 @@ func DefaultDeletions() Deletions { return Deletions{Budget: map[string]int{}} }
 // AddFlags implements programs.Options.
 func (d *Deletions) AddFlags(set *pflag.FlagSet) {
 	set.StringToIntVar(&d.Budget, "deletion-budget", d.Budget, fmt.Sprintf(
-		"How many templates may lose their last copy in member clusters within %s, as %s=NUMBER,%s=NUMBER: in one namespace, and in total. If more are deleted, all deletions that are not executed yet are held until \"karmadactl held\" confirms or rejects them. With a budget, each of these deletions waits for 5 seconds. 0 means no limit.",
-		guard.Window, budgetOfNamespace, budgetOfFleet))
+		"Number of templates that may lose their last copy in member clusters within %s, as %s=NUMBER,%s=NUMBER for one namespace and for all namespaces. If more templates lose their last copy, all deletions that have not been executed yet are held until \"karmadactl held\" confirms or rejects them. With a budget, each of these deletions waits for 5 seconds. 0 means no limit.",
+		guard.Window, namespaceBudgetKey, fleetBudgetKey))
 }
 
 // Validate implements programs.Options.
 func (d *Deletions) Validate() error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(d.Budget)) {
-		if key != budgetOfNamespace && key != budgetOfFleet {
-			errs = append(errs, fmt.Errorf("--deletion-budget %s=%d: the key must be %s or %s", key, d.Budget[key], budgetOfNamespace, budgetOfFleet))
+		if key != namespaceBudgetKey && key != fleetBudgetKey {
+			errs = append(errs, fmt.Errorf("--deletion-budget %s=%d: the key must be %s or %s", key, d.Budget[key], namespaceBudgetKey, fleetBudgetKey))
 		}
 		if d.Budget[key] < 0 {
 			errs = append(errs, fmt.Errorf("--deletion-budget %s=%d: the number must not be negative", key, d.Budget[key]))
@@ -51,5 +51,5 @@ func (d *Deletions) Validate() error {
 
 func (d *Deletions) configureHost(o *programs.HostOptions) {
 	o.DeletionLimits = guard.DefaultLimits()
-	o.DeletionLimits.Namespace, o.DeletionLimits.Fleet = d.Budget[budgetOfNamespace], d.Budget[budgetOfFleet]
+	o.DeletionLimits.Namespace, o.DeletionLimits.Fleet = d.Budget[namespaceBudgetKey], d.Budget[fleetBudgetKey]
 }

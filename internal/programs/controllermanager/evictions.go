@@ -40,14 +40,14 @@ func DefaultEvictions() Evictions {
 // AddFlags implements programs.Options.
 func (e *Evictions) AddFlags(set *pflag.FlagSet) {
 	set.BoolVar(&e.TaintManager, "enable-taint-manager", e.TaintManager,
-		"Evict workloads from tainted clusters. Requires the feature gate Failover and --enable-no-execute-taint-eviction.")
+		"Whether NoExecute taints evict workloads from clusters. Requires the feature gate Failover and --enable-no-execute-taint-eviction.")
 	set.BoolVar(&e.NoExecute, "enable-no-execute-taint-eviction", e.NoExecute,
-		"Let NoExecute taints evict workloads. Requires the feature gate Failover.")
+		"Whether NoExecute taints evict workloads. Requires the feature gate Failover.")
 	set.StringVar((*string)(&e.PurgeMode), "no-execute-taint-eviction-purge-mode", string(e.PurgeMode),
-		"Default purge mode of evictions by NoExecute taints, if the policy does not set one: Directly deletes a workload before its replacement starts, Gracefully deletes it when the replacement is healthy.")
-	set.Float32Var(&e.Rate, "resource-eviction-rate", e.Rate, "Maximum taint evictions per second for all clusters together. 0 stops them.")
+		"Purge mode of evictions by NoExecute taints if the policy does not set a purge mode. Directly deletes a workload before its replacement starts. Gracefully deletes it when the replacement is healthy.")
+	set.Float32Var(&e.Rate, "resource-eviction-rate", e.Rate, "Maximum number of evictions by taints per second, in all clusters together. 0 stops these evictions.")
 	set.DurationVar(&e.Timeout, "graceful-eviction-timeout", e.Timeout,
-		"How long a graceful eviction waits until the replacement is healthy. After that, it ends if at least one other copy is healthy; otherwise the old copy is kept.")
+		"How long a graceful eviction waits for a healthy replacement. After this time, the eviction ends if at least one other copy is healthy. Otherwise the old copy is kept.")
 }
 
 // Validate implements programs.Options.

@@ -98,7 +98,7 @@ func (p *Propagation) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&p.SkippedAPIs, "skipped-propagating-apis", p.SkippedAPIs,
 		"APIs whose objects are never propagated, in addition to the APIs of Karmada: group, group/version, v1/kind or group/version/kind,kind; separated by semicolons.")
 	set.StringSliceVar(&p.SkippedNamespaces, "skipped-propagating-namespaces", p.SkippedNamespaces,
-		"Regular expressions. A namespace whose full name matches one of them is never propagated, and neither are its objects.")
+		"Regular expressions for the names of namespaces that are never propagated. An expression must match the full name. Objects in these namespaces are not propagated either.")
 }
 
 // Validate implements programs.Options.
@@ -135,7 +135,7 @@ func DefaultMembers() Members { return Members{Rate: flags.DefaultRate()} }
 // AddFlags implements programs.Options.
 func (m *Members) AddFlags(set *pflag.FlagSet) {
 	m.Rate.AddFlags(set, "cluster-api", "the API server of each member cluster")
-	set.DurationVar(&m.Resync, "resync-period", m.Resync, "Period of the resync of all watched objects. 0 disables it: watches deliver every change.")
+	set.DurationVar(&m.Resync, "resync-period", m.Resync, "Period at which all watched objects are reconciled again. 0 disables these resyncs, because watches already deliver every change.")
 }
 
 // Validate implements programs.Options.

@@ -9,7 +9,7 @@ import (
 // an object.
 func (o *Options) newTable() programs.ControllerTable {
 	return programs.ControllerTable{
-		{Name: "cluster", Help: "manages the objects that the control plane keeps for a member cluster", Options: &o.Monitor, Add: o.addCluster},
+		{Name: "cluster", Help: "manages the objects in the control plane that belong to a member cluster", Options: &o.Monitor, Add: o.addCluster},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Options: &o.ClusterStatus, Add: o.addClusterStatus},
 		{Name: "unifiedAuth", Help: "grants users access to member clusters through the control plane", Add: o.addUnifiedAuth},
 		{Name: "", Help: "claims templates for policies and creates their bindings", Add: o.addDetector},
@@ -17,13 +17,13 @@ func (o *Options) newTable() programs.ControllerTable {
 		{Name: "namespace", Help: "propagates namespaces to member clusters", Add: o.addNamespace},
 		{Name: "binding", Help: "turns bindings into Works", Add: o.addBinding},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: o.addExecution},
-		{Name: "", Help: "permits or holds the deletion of member objects by agents", Add: o.addWorkDeletion},
-		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: o.addWorkStatus},
-		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: o.addBindingStatus},
+		{Name: "", Help: "allows or holds the deletions that agents request", Add: o.addWorkDeletion},
+		{Name: "workStatus", Help: "copies the status of objects in push mode clusters to their Works", Add: o.addWorkStatus},
+		{Name: "bindingStatus", Help: "aggregates the statuses of all clusters into bindings and templates", Add: o.addBindingStatus},
 
 		{Name: "agentcsrapproving", Help: "approves the certificate requests of agents and creates their RBAC roles", Add: o.addAgentCSRApproving},
-		{Name: "applicationFailover", Help: "evicts workloads that are not healthy", Add: o.addApplicationFailover},
-		{Name: "clustertaintpolicy", Help: "adds and removes taints of clusters by their conditions", Gate: gates.Failover, Add: o.addClusterTaintPolicy},
+		{Name: "applicationFailover", Help: "evicts unhealthy workloads", Add: o.addApplicationFailover},
+		{Name: "clustertaintpolicy", Help: "adds taints to clusters and removes them, depending on the conditions of the clusters", Gate: gates.Failover, Add: o.addClusterTaintPolicy},
 		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales workloads on a schedule", Kinds: []string{"CronFederatedHPA"}},
 		{Name: "deploymentReplicasSyncer", Help: "copies the replicas of member clusters back to the template", OffByDefault: true},
 		{Name: "endpointSlice", Help: "imports the endpoints of exported services"},
@@ -33,7 +33,7 @@ func (o *Options) newTable() programs.ControllerTable {
 		{Name: "federatedResourceQuotaEnforcement", Help: "computes the usage of FederatedResourceQuotas", Gate: gates.FederatedQuotaEnforcement},
 		{Name: "federatedResourceQuotaStatus", Help: "reports the quotas of member clusters", Kinds: []string{"FederatedResourceQuota"}, Options: newQuotaFlags()},
 		{Name: "federatedResourceQuotaSync", Help: "propagates quotas to member clusters"},
-		{Name: "gracefulEviction", Help: "ends evictions when the replacement is ready", Add: o.addGracefulEviction},
+		{Name: "gracefulEviction", Help: "ends graceful evictions when the replacement is ready", Add: o.addGracefulEviction},
 		{Name: "hpaScaleTargetMarker", Help: "labels the workloads that a HorizontalPodAutoscaler of a member cluster scales", OffByDefault: true},
 		{Name: "multiclusterservice", Help: "exposes services across clusters", Gate: gates.MultiClusterService, Kinds: []string{"MultiClusterService"}},
 		{Name: "remedy", Help: "runs remedies for conditions of clusters", Kinds: []string{"Remedy"}},

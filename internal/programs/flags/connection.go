@@ -44,13 +44,13 @@ func (c *Connection) serverName() string { return cmp.Or(c.server, "the control 
 // AddFlags adds the flags that all components have.
 func (c *Connection) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", c.Kubeconfig,
-		"Kubeconfig file of "+c.serverName()+". If empty, $KUBECONFIG, else the service account of the Pod that the program runs in.")
+		"Kubeconfig file of "+c.serverName()+". If it is empty, the program uses $KUBECONFIG, or else the service account of its Pod.")
 	c.Rate.AddFlags(flags, "kube-api", "the API server of "+c.serverName())
 }
 
 // AddMasterFlag adds --master, which some components have.
 func (c *Connection) AddMasterFlag(flags *pflag.FlagSet) {
-	flags.StringVar(&c.Master, "master", c.Master, "URL of the API server of "+c.serverName()+", instead of the one in the kubeconfig.")
+	flags.StringVar(&c.Master, "master", c.Master, "URL of the API server of "+c.serverName()+". It overrides the URL in the kubeconfig.")
 }
 
 // Validate returns the errors in the values of the flags.

@@ -17,8 +17,8 @@ func AddEventsFlag(set *pflag.FlagSet, mode *loop.EventMode) {
 		names = append(names, string(each))
 	}
 	set.Var(&eventMode{mode}, "propagation-events", fmt.Sprintf(
-		"Which events are written about propagation, one of %s: %s writes decisions and failures; "+
-			"%s also writes the success of each step, once for an object after each change of it.",
+		"Events that are recorded about propagation, one of %s. With %s, decisions and failures are recorded. "+
+			"With %s, the success of each step is recorded too, once after each change of an object.",
 		strings.Join(names, ", "), loop.EventModeChanges, loop.EventModeAll))
 }
 

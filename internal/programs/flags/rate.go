@@ -28,8 +28,8 @@ func DefaultRate() Rate { return Rate{QPS: 40, Burst: 60} }
 func (r *Rate) AddFlags(flags *pflag.FlagSet, prefix, server string) {
 	r.flags, r.prefix = flags, prefix
 	const unlimited = "There is no limit unless this flag or --%s is given."
-	flags.Float32Var(&r.QPS, prefix+"-qps", r.QPS, fmt.Sprintf("Maximum requests per second to %s. "+unlimited, server, prefix+"-burst"))
-	flags.IntVar(&r.Burst, prefix+"-burst", r.Burst, fmt.Sprintf("Burst of requests to %s. "+unlimited, server, prefix+"-qps"))
+	flags.Float32Var(&r.QPS, prefix+"-qps", r.QPS, fmt.Sprintf("Maximum number of requests per second to %s. "+unlimited, server, prefix+"-burst"))
+	flags.IntVar(&r.Burst, prefix+"-burst", r.Burst, fmt.Sprintf("Number of requests to %s that may exceed the maximum rate at once. "+unlimited, server, prefix+"-qps"))
 }
 
 // IsGiven reports whether the user set one of the flags.

@@ -26,9 +26,9 @@ func DefaultServing(health string) Serving {
 // AddFlags adds the flags that all components have.
 func (s *Serving) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Health, "health-probe-bind-address", s.Health,
-		"Address on which /healthz is served, such as 127.0.0.1:10357 or :10357. 0 or empty disables it.")
+		"Address on which the program serves /healthz, such as 127.0.0.1:10357 or :10357. An empty address and 0 disable it.")
 	flags.StringVar(&s.Metrics, "metrics-bind-address", s.Metrics,
-		"Address on which /metrics is served; it may be the same as that of /healthz. 0 or empty disables it.")
+		"Address on which the program serves /metrics. It may be the address of /healthz. An empty address and 0 disable it.")
 }
 
 // Validate returns the errors in the values of the flags.

@@ -1,6 +1,6 @@
-// Package gates contains one table of the feature gates that every program knows, and a set of
-// values for each program. There is no global set, so several programs can run in one process
-// with different gates.
+// Package gates defines the feature gates that every program accepts, and stores the values of one
+// program. Because there are no global values, several programs with different gates can run in one
+// process.
 package gates
 
 import (
@@ -13,9 +13,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// Set contains the values of the feature gates of one program. It also contains the gates of the
-// logging library, and AllAlpha and AllBeta, which set all gates of a stage that are not set by
-// name.
+// Set contains a program's feature gates and their values. It also contains the gates of the logging
+// library, and the gates AllAlpha and AllBeta, which set every gate of a stage that is not set by name.
 type Set struct {
 	featuregate.MutableVersionedFeatureGate
 }

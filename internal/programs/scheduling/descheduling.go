@@ -32,7 +32,7 @@ func NewDescheduler(*gates.Set) programs.Component { return DefaultDeschedulerOp
 // Component returns the component with these options.
 func (o *DeschedulerOptions) Component() programs.Component {
 	return programs.Component{
-		Name: programs.Descheduler, Help: "takes replicas away from clusters that cannot run them",
+		Name: programs.Descheduler, Help: "removes replicas from clusters that cannot run them",
 		RequiredKinds: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}},
 		Options:       o, Add: o.add, OwnGates: true,
 		NewProgram: programs.Process{HealthAddress: ":10358", HasMasterFlag: true}.New,
@@ -51,9 +51,9 @@ func (o *DeschedulerOptions) add(h *programs.Host) error {
 func (o *DeschedulerOptions) AddFlags(set *pflag.FlagSet) {
 	o.Estimators.AddFlags(set)
 	set.DurationVar(&o.Descheduler.Interval, "descheduling-interval", o.Descheduler.Interval,
-		"Time between two searches for bindings with replicas that are not ready.")
+		"Interval at which the descheduler searches for bindings whose replicas are not ready.")
 	set.DurationVar(&o.Descheduler.UnschedulableThreshold, "unschedulable-threshold", o.Descheduler.UnschedulableThreshold,
-		"How long a Pod must be unschedulable before its replica is taken away from the cluster.")
+		"How long a Pod must be unschedulable before its replica is removed from the cluster.")
 }
 
 // Validate implements programs.Options.

@@ -58,7 +58,7 @@ const (
 func (o *EstimatorClientOptions) AddFlags(set *pflag.FlagSet) {
 	o.flags = set
 	set.DurationVar(&o.Timeout, flagTimeout, o.Timeout,
-		fmt.Sprintf("Timeout of the requests for one workload to the estimators of all clusters together. 0 means %s.", DefaultEstimatorTimeout))
+		fmt.Sprintf("Timeout of all estimator requests for one workload together. 0 means %s.", DefaultEstimatorTimeout))
 	set.StringVar(&o.Namespace, flagNamespace, o.Namespace, "Namespace of the Services of estimators.")
 	set.StringVar(&o.Prefix, flagPrefix, o.Prefix,
 		"Prefix of the names of the Services of estimators: the estimator of a cluster has the Service PREFIX-CLUSTER.")
@@ -68,7 +68,7 @@ func (o *EstimatorClientOptions) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.TLS.CertFile, flagCert, o.TLS.CertFile, "File with the client certificate for estimators. Requires --"+flagKey+".")
 	set.StringVar(&o.TLS.KeyFile, flagKey, o.TLS.KeyFile, "File with the key of the client certificate. Requires --"+flagCert+".")
 	set.BoolVar(&o.TLS.SkipVerify, flagSkipVerify, o.TLS.SkipVerify,
-		"Encrypt connections to estimators, but accept every certificate. Insecure: any server can then answer for an estimator.")
+		"Encrypt connections to estimators, but accept every certificate. This is insecure, because any server can then pose as an estimator.")
 }
 
 // Given returns the flags that the user set, with their leading dashes.

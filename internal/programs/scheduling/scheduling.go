@@ -117,15 +117,15 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 		"Applies only without the feature gate PriorityBasedScheduling: with it, the delay is between 1s and 10s.",
 		"Has no effect: each binding has its own backoff.")
 	set.StringVar(&o.Scheduler.Name, "scheduler-name", o.Scheduler.Name,
-		"Schedule only bindings with this spec.schedulerName. default-scheduler also schedules bindings without a name.")
+		"Name of this scheduler. It schedules only the bindings that have this name in spec.schedulerName. default-scheduler also schedules bindings without a name.")
 	set.BoolVar(&o.Scheduler.Features.EmptyWorkload, "enable-empty-workload-propagation", o.Scheduler.Features.EmptyWorkload,
-		"Propagate workloads without replicas to the selected clusters, too.")
+		"Whether workloads without replicas are propagated to the selected clusters too.")
 	set.StringSliceVar((*[]string)(&o.Scheduler.Plugins), "plugins", o.Scheduler.Plugins, fmt.Sprintf(
-		"Filters and scores to use: * enables all, name enables a plugin, -name disables it.\nAll plugins: %s; the last two require the feature gate WorkloadAffinity.",
+		"Filter and score plugins to run. * enables all plugins, foo enables the plugin foo, and -foo disables it.\nAll plugins: %s. The last two require the feature gate WorkloadAffinity.",
 		strings.Join(knownPlugins(), ", ")))
 	set.BoolVar(&o.EnableEstimators, flagEnableEstimators, o.EnableEstimators,
-		"Call the accurate estimators of clusters for the number of replicas that fit. Without them, only the resource summaries of clusters are used.")
-	set.BoolVar(&o.SkipPullModeEstimators, flagSkipPullMode, o.SkipPullModeEstimators, "Do not call the estimators of clusters in pull mode.")
+		"Whether the scheduler calls the estimators of clusters to get the number of replicas that fit. If not, it uses only the resource summaries of clusters.")
+	set.BoolVar(&o.SkipPullModeEstimators, flagSkipPullMode, o.SkipPullModeEstimators, "Whether the scheduler skips the estimators of clusters in pull mode.")
 	o.Estimators.AddFlags(set)
 	flags.MarkWithoutEffect(set, flags.BackoffQPS, flags.BackoffBucketSize)
 }

@@ -129,7 +129,7 @@ func (r Reviewer) validate(ctx context.Context, kind *kind, version string, cont
 	if err := violations.ToAggregate(); err != nil {
 		return warnings, err
 	}
-	return warnings, r.checkQuota(ctx, object, old, dryRun)
+	return warnings, r.requireQuota(ctx, object, old, dryRun)
 }
 
 // notImplementedWarnings returns the warning for a new object that has no effect at all. It replaces
@@ -156,7 +156,7 @@ func (r Reviewer) creationWarnings(kind *kind, version string, content, oldConte
 	return warnings
 }
 
-func (r Reviewer) checkQuota(ctx context.Context, object, old runtime.Object, dryRun bool) error {
+func (r Reviewer) requireQuota(ctx context.Context, object, old runtime.Object, dryRun bool) error {
 	binding, ok := object.(*workv1alpha2.ResourceBinding)
 	if !ok || r.Quota == nil {
 		return nil

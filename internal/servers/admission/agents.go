@@ -171,14 +171,14 @@ func (r Reviewer) validateAgent(ctx context.Context, a admission.Attributes) err
 		return nil
 	}
 	resource := a.GetResource().GroupResource()
-	if err := r.checkGenerator(ctx, a.GetUserInfo().GetName(), resource, nameOf(a.GetObject())); err != nil {
+	if err := r.validateGenerator(ctx, a.GetUserInfo().GetName(), resource, nameOf(a.GetObject())); err != nil {
 		if isUnavailable(err) {
 			return apierrors.NewInternalError(err)
 		}
 		return admission.NewForbidden(a, err)
 	}
 	if a.GetOldObject() != nil {
-		if err := checkPushCredentials(resource, labelsOf(a.GetOldObject())); err != nil {
+		if err := validatePushCredentials(resource, labelsOf(a.GetOldObject())); err != nil {
 			return admission.NewForbidden(a, err)
 		}
 	}
@@ -186,7 +186,7 @@ func (r Reviewer) validateAgent(ctx context.Context, a admission.Attributes) err
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if err := r.checkSize(resource, size, unstructuredContent(a.GetObject()), unstructuredContent(a.GetOldObject())); err != nil {
+	if err := r.validateSize(resource, size, unstructuredContent(a.GetObject()), unstructuredContent(a.GetOldObject())); err != nil {
 		return admission.NewForbidden(a, err)
 	}
 	if a.IsDryRun() {
@@ -199,9 +199,9 @@ func (r Reviewer) validateAgent(ctx context.Context, a admission.Attributes) err
 	return admission.NewForbidden(a, err)
 }
 
-// checkSize returns an error if an object is too large for an agent. It uses content and old only
+// validateSize returns an error if an object is too large for an agent. It uses content and old only
 // for Works.
-func (r Reviewer) checkSize(resource schema.GroupResource, size int, content, old map[string]any) error {
+func (r Reviewer) validateSize(resource schema.GroupResource, size int, content, old map[string]any) error {
 	switch {
 	case slices.Contains(eventResources(), resource):
 		return agent.CheckObjectBytes("an Event", size)
@@ -255,13 +255,13 @@ func (r Reviewer) reviewAgentWrite(httpRequest *http.Request, request *admission
 		return errorResponse(err)
 	}
 	resource := schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}
-	if err := r.checkGenerator(httpRequest.Context(), request.UserInfo.Username, resource, nameOf(&unstructured.Unstructured{Object: object})); err != nil {
+	if err := r.validateGenerator(httpRequest.Context(), request.UserInfo.Username, resource, nameOf(&unstructured.Unstructured{Object: object})); err != nil {
 		return errorResponse(err)
 	}
-	if err := checkPushCredentials(resource, (&unstructured.Unstructured{Object: old}).GetLabels()); err != nil {
+	if err := validatePushCredentials(resource, (&unstructured.Unstructured{Object: old}).GetLabels()); err != nil {
 		return errorResponse(err)
 	}
-	if err := r.checkSize(resource, size, object, old); err != nil {
+	if err := r.validateSize(resource, size, object, old); err != nil {
 		return errorResponse(err)
 	}
 	return &admissionv1.AdmissionResponse{Allowed: true}

@@ -19,10 +19,10 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// checkGenerator returns an error if GeneratorUser writes a role or a namespace for a cluster that
+// validateGenerator returns an error if GeneratorUser writes a role or a namespace for a cluster that
 // exists already. Otherwise any holder of a token could add permissions for the name of that cluster, and
 // keep the name in use after the removal of the cluster.
-func (r Reviewer) checkGenerator(ctx context.Context, user string, resource schema.GroupResource, name string) error {
+func (r Reviewer) validateGenerator(ctx context.Context, user string, resource schema.GroupResource, name string) error {
 	if user != agent.GeneratorUser || r.ClusterExists == nil || !slices.Contains(generatedResources(), resource) {
 		return nil
 	}
@@ -71,10 +71,10 @@ func StoredClusterExists(karmada dynamic.Interface) func(ctx context.Context, na
 	}
 }
 
-// checkPushCredentials returns an error if an agent writes a Secret with the credentials of a cluster
+// validatePushCredentials returns an error if an agent writes a Secret with the credentials of a cluster
 // in push mode. An agent of an earlier cluster of the same name may have been authorized before the
 // Secret existed, and even the response to its write would contain the credentials.
-func checkPushCredentials(resource schema.GroupResource, storedLabels map[string]string) error {
+func validatePushCredentials(resource schema.GroupResource, storedLabels map[string]string) error {
 	if resource == secretResource() && storedLabels[clusterv1alpha1.PushCredentialsLabel] == "true" {
 		return errors.New("this Secret contains the credentials of a cluster in push mode, which has no agent")
 	}

@@ -1,5 +1,5 @@
-// Package aggregated is the API server of Clusters behind the aggregation layer of the Karmada API
-// server. It has its own storage in etcd, and contains the proxy to member clusters.
+// Package aggregated serves the Cluster API and the proxy to member clusters, behind the aggregation
+// layer of the Karmada API server. It stores Clusters in etcd.
 //
 // A server can share a process with another API server, as package extensionserver describes. The
 // only shared state is the feature gate of the API server library, which changes only for gates
@@ -45,7 +45,7 @@ func New(ctx context.Context, o *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, err := o.sources(config, karmada)
+	sources, err := o.newSources(config, karmada)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func New(ctx context.Context, o *Options) (*Server, error) {
 	return s, nil
 }
 
-// sources returns the data sources of the proxy, which are in the Karmada API server.
-func (o *Options) sources(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (memberproxy.Sources, error) {
+// newSources returns the functions with which the proxy reads Secrets and Works in the Karmada API server.
+func (o *Options) newSources(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (memberproxy.Sources, error) {
 	sources := memberproxy.Sources{Karmada: config.ClientConfig, Budgets: o.Budgets, AgentAddresses: o.Agents.Addresses, Secret: o.Secrets}
 	if o.Secrets != nil {
 		return sources, nil
@@ -94,7 +94,7 @@ func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConf
 		Now:            metav1.Now,
 		Authorizer:     config.Authorization.Authorizer,
 		Addresses:      agentaddress.NewGuard(o.Agents.Addresses, karmadaHost(config)).StaticRules,
-		Scope:          agentScopes(karmada),
+		Scope:          newScopeReader(karmada),
 
 		RequireApproval: o.Agents.RequireApproval,
 	})

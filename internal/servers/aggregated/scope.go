@@ -14,11 +14,11 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// agentScopes returns a function that reads the scope of the agent of a cluster from its ClusterRole.
-// The function returns agent.ErrNotRegistered if the registration of the agent ended after its
-// request was authorized. A client can delay this moment, because a request is authorized before its
-// body is read.
-func agentScopes(karmada kubernetes.Interface) func(ctx context.Context, cluster string) (agent.Scope, error) {
+// newScopeReader returns a function that reads the scope of a cluster's agent from the agent's
+// ClusterRole. The function returns agent.ErrNotRegistered if the registration of the agent ended after
+// its request was authorized. This can take any time, because a request is authorized before its body is
+// read, and the client can delay the body.
+func newScopeReader(karmada kubernetes.Interface) func(ctx context.Context, cluster string) (agent.Scope, error) {
 	return func(ctx context.Context, cluster string) (agent.Scope, error) {
 		if karmada == nil {
 			return agent.Scope{}, nil // there is no Karmada API server, and agents cannot register
@@ -26,25 +26,25 @@ func agentScopes(karmada kubernetes.Interface) func(ctx context.Context, cluster
 		role, err := karmada.RbacV1().ClusterRoles().Get(ctx, agent.RoleName(cluster), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			return agent.Scope{}, reviewCreation(ctx, karmada)
+			return agent.Scope{}, requireCreatePermission(ctx, karmada)
 		case err != nil:
 			return agent.Scope{}, fmt.Errorf("reading the ClusterRole of the agent of cluster %q: %w", cluster, err)
-		case !agent.IsRegistered(role) || isOlderThan(ctx, role):
+		case !agent.IsRegistered(role) || isRequestOlderThan(ctx, role):
 			return agent.Scope{}, agent.ErrNotRegistered
 		}
 		return agent.ParseScope(role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation])
 	}
 }
 
-// isOlderThan reports whether the request is older than the object.
-func isOlderThan(ctx context.Context, object metav1.Object) bool {
+// isRequestOlderThan reports whether the request is older than the object.
+func isRequestOlderThan(ctx context.Context, object metav1.Object) bool {
 	received, known := request.ReceivedTimestampFrom(ctx)
 	return known && received.Before(object.GetCreationTimestamp().Time)
 }
 
-// reviewCreation returns ErrNotRegistered if the user of the request may not create Clusters. It is
-// for agents that have their permissions from other roles.
-func reviewCreation(ctx context.Context, karmada kubernetes.Interface) error {
+// requireCreatePermission returns ErrNotRegistered if the user who sent the request is not allowed to
+// create Clusters. It is for agents that get their permissions from other roles.
+func requireCreatePermission(ctx context.Context, karmada kubernetes.Interface) error {
 	user, ok := request.UserFrom(ctx)
 	if !ok {
 		return agent.ErrNotRegistered

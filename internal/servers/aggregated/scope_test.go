@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-func TestAgentScopes(t *testing.T) {
+func TestScopeReader(t *testing.T) {
 	annotations := func(region string) map[string]string {
 		return map[string]string{"cluster.karmada.io/registration-scope": `{"region":"` + region + `"}`}
 	}
@@ -59,7 +59,7 @@ func TestAgentScopes(t *testing.T) {
 				return true, review, nil
 			})
 			ctx := request.WithUser(request.WithReceivedTimestamp(t.Context(), time.Now()), &user.DefaultInfo{Name: agent.User("east")})
-			scope, err := agentScopes(karmada)(ctx, "east")
+			scope, err := newScopeReader(karmada)(ctx, "east")
 			if (err != nil) != test.wantErr || scope.Region != test.want {
 				t.Errorf("got %+v, %v, want region %q, error: %t", scope, err, test.want, test.wantErr)
 			}

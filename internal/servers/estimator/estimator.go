@@ -1,13 +1,13 @@
 // Package estimator serves requests for a member's free capacity.
 //
-// The server watches nodes, Pods, ReplicaSets and, if quotas count, ResourceQuotas of the member.
-// It reduces each object to a few values as soon as it is decoded. internal/domain/nodecapacity
-// decides.
+// The server watches the nodes, Pods and ReplicaSets of the member, and its ResourceQuotas if they limit
+// estimates. It stores only a few fields of each object. The estimates themselves are computed by
+// internal/domain/nodecapacity.
 //
 // Invariants:
-//   - The server answers only after the first list of every watched kind.
-//   - The number of connections, the size of a request, the number of estimates at the same time and
-//     the time of a request are bounded. A request that panics fails, and the server continues.
+//   - The server serves requests only after the first list of every watched kind is complete.
+//   - The number of connections, the size of a request, the number of concurrent estimates and the
+//     duration of a request are limited. A request that panics fails, and the server continues.
 //   - With a certificate, connections use TLS 1.3 or newer. Changed certificate files are used for
 //     new connections.
 //   - Estimates do not block watches, except while the free amounts of all nodes are copied.

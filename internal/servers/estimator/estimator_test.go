@@ -418,7 +418,7 @@ func TestRequestsWaitForSlots(t *testing.T) {
 	s.slots <- struct{}{}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the client is gone"))
-	if _, err := s.answer(ctx, "MaxAvailableReplicas", "east", nil); err == nil || !strings.Contains(err.Error(), "the client is gone") {
+	if _, err := s.handleRequest(ctx, "MaxAvailableReplicas", "east", nil); err == nil || !strings.Contains(err.Error(), "the client is gone") {
 		t.Errorf("error %v", err)
 	}
 }

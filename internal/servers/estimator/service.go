@@ -33,9 +33,9 @@ type service struct {
 // errOtherCluster is the error of a request for another cluster. Its text is the wire format.
 var errOtherCluster = errors.New("cluster name does not match")
 
-// answer computes the answer to a request. It measures the time, and rejects requests for other
-// clusters.
-func (s *service) answer(ctx context.Context, method, cluster string, compute func(*trace) (int32, error)) (count int32, err error) {
+// handleRequest computes the response to a request with compute, and records its duration. It rejects
+// requests for other clusters, and waits while too many estimates are being computed.
+func (s *service) handleRequest(ctx context.Context, method, cluster string, compute func(*trace) (int32, error)) (count int32, err error) {
 	t := s.metrics.startTrace(method)
 	defer func() { t.finish(ctx, err) }()
 	if cluster != s.cluster {
@@ -52,7 +52,7 @@ func (s *service) answer(ctx context.Context, method, cluster string, compute fu
 
 // MaxAvailableReplicas implements estimatorpb.EstimatorServer, as do the methods below.
 func (s *service) MaxAvailableReplicas(ctx context.Context, request *estimatorpb.MaxAvailableReplicasRequest) (*estimatorpb.MaxAvailableReplicasResponse, error) {
-	replicas, err := s.answer(ctx, "MaxAvailableReplicas", request.GetCluster(), func(t *trace) (int32, error) {
+	replicas, err := s.handleRequest(ctx, "MaxAvailableReplicas", request.GetCluster(), func(t *trace) (int32, error) {
 		demand, assumed, err := estimators.DecodeReplicas(request)
 		if err != nil {
 			return 0, fmt.Errorf("decoding the request: %w", err)
@@ -67,13 +67,13 @@ func (s *service) MaxAvailableReplicas(ctx context.Context, request *estimatorpb
 
 // MaxAvailableComponentSets returns how many sets of components fit into the cluster.
 func (s *service) MaxAvailableComponentSets(ctx context.Context, request *estimatorpb.MaxAvailableComponentSetsRequest) (*estimatorpb.MaxAvailableComponentSetsResponse, error) {
-	sets, err := s.answer(ctx, "MaxAvailableComponentSets", request.GetCluster(), func(t *trace) (int32, error) {
+	sets, err := s.handleRequest(ctx, "MaxAvailableComponentSets", request.GetCluster(), func(t *trace) (int32, error) {
 		demand, assumed, err := estimators.DecodeSets(request)
 		if err != nil {
 			return 0, fmt.Errorf("decoding the request: %w", err)
 		}
 		if !demand.CountsSets() {
-			return nodecapacity.Unlimited, nil // no plugin has an answer
+			return nodecapacity.Unlimited, nil // no plugin limits the number
 		}
 		return s.estimate(ctx, t, s.newEstimate(demand, assumed))
 	})
@@ -85,7 +85,7 @@ func (s *service) MaxAvailableComponentSets(ctx context.Context, request *estima
 
 // GetUnschedulableReplicas returns how many Pods of a workload cannot be scheduled.
 func (s *service) GetUnschedulableReplicas(ctx context.Context, request *estimatorpb.UnschedulableReplicasRequest) (*estimatorpb.UnschedulableReplicasResponse, error) {
-	count, err := s.answer(ctx, "GetUnschedulableReplicas", request.GetCluster(), func(t *trace) (int32, error) {
+	count, err := s.handleRequest(ctx, "GetUnschedulableReplicas", request.GetCluster(), func(t *trace) (int32, error) {
 		workload, threshold, err := estimators.DecodeUnschedulable(request)
 		if err != nil {
 			return 0, err
