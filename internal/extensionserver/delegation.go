@@ -91,7 +91,8 @@ func (o *Options) delegateAuthentication(ctx context.Context, config *genericapi
 
 // clientCAProvider returns the CA of client certificates. It reads the CA from a file, or from the
 // ConfigMap that the Karmada API server publishes. It returns nil if there is no CA.
-func clientCAProvider(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
+func clientCAProvider(options *genericoptions.DelegatingAuthenticationOptions,
+	karmada kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
 	if options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
 		ca, err := options.ClientCert.GetClientCAContentProvider()
 		if err != nil {
@@ -113,7 +114,8 @@ func clientCAProvider(options *genericoptions.DelegatingAuthenticationOptions, k
 // frontProxyConfig returns the front proxy whose headers identify the caller. It reads the
 // configuration from files, or from the ConfigMap that the Karmada API server publishes. It
 // returns nil if no front proxy is trusted.
-func frontProxyConfig(ctx context.Context, options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
+func frontProxyConfig(ctx context.Context, options *genericoptions.DelegatingAuthenticationOptions,
+	karmada kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
 	if options.RequestHeader.ClientCAFile != "" {
 		config, err := options.RequestHeader.ToAuthenticationRequestHeaderConfig()
 		if err != nil {
@@ -141,7 +143,8 @@ func frontProxyConfig(ctx context.Context, options *genericoptions.DelegatingAut
 		if !options.TolerateInClusterLookupFailure {
 			return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", authenticationNamespace, authenticationConfigMap, err)
 		}
-		klog.FromContext(ctx).Error(err, "The front proxy is not trusted", "configMap", klog.KRef(authenticationNamespace, authenticationConfigMap))
+		klog.FromContext(ctx).Error(err, "The front proxy is not trusted", "configMap",
+			klog.KRef(authenticationNamespace, authenticationConfigMap))
 		return nil, nil
 	}
 	return &authenticatorfactory.RequestHeaderConfig{

@@ -48,7 +48,8 @@ func (s *StatusStorage) Get(ctx context.Context, name string, options *metav1.Ge
 }
 
 // Update replaces the status of an existing object. It never creates an object.
-func (s *StatusStorage) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (s *StatusStorage) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return s.store.Update(ctx, name, object, create, update, false, options)
 }
 

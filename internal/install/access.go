@@ -51,7 +51,8 @@ func (i *Installer) HasAPIServer(ctx context.Context) (bool, error) {
 func (i *Installer) kubeconfig(server string) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[clusterName] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: i.files[certificates.CA+".crt"]}
-	config.AuthInfos[userName] = &clientcmdapi.AuthInfo{ClientCertificateData: i.files[certificates.Karmada+".crt"], ClientKeyData: i.files[certificates.Karmada+".key"]}
+	config.AuthInfos[userName] = &clientcmdapi.AuthInfo{ClientCertificateData: i.files[certificates.Karmada+".crt"],
+		ClientKeyData: i.files[certificates.Karmada+".key"]}
 	config.Contexts[clusterName] = &clientcmdapi.Context{Cluster: clusterName, AuthInfo: userName}
 	config.CurrentContext = clusterName
 	data, err := clientcmd.Write(*config)

@@ -201,7 +201,8 @@ func verifyKindsDiscovered(karmada discovery.DiscoveryInterface, wanted []schema
 }
 
 // findTrueCondition returns the CRD's condition of the given type if its status is True, and nil otherwise.
-func findTrueCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType) *apiextensionsv1.CustomResourceDefinitionCondition {
+func findTrueCondition(crd *apiextensionsv1.CustomResourceDefinition,
+	kind apiextensionsv1.CustomResourceDefinitionConditionType) *apiextensionsv1.CustomResourceDefinitionCondition {
 	for i := range crd.Status.Conditions {
 		if c := &crd.Status.Conditions[i]; c.Type == kind && c.Status == apiextensionsv1.ConditionTrue {
 			return c

@@ -89,7 +89,8 @@ func Describe(object client.Object) string {
 
 // ControlPlaneObjects returns the objects that a control plane needs besides its CRDs. Namespaces are
 // returned separately, because they must be applied before the objects in them.
-func ControlPlaneObjects(installation rendering.Installation, controlPlane rendering.ControlPlane) (namespaces, others []client.Object, err error) {
+func ControlPlaneObjects(installation rendering.Installation,
+	controlPlane rendering.ControlPlane) (namespaces, others []client.Object, err error) {
 	objects, err := installation.ControlPlane(controlPlane)
 	if err != nil {
 		return nil, nil, err

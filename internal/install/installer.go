@@ -135,7 +135,8 @@ func (i *Installer) result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{IsFirst: i.isFirst(), Written: i.written, Kubeconfig: kubeconfig, Files: i.files, Changes: i.changes, Karmada: i.karmada}, nil
+	return &Result{IsFirst: i.isFirst(), Written: i.written, Kubeconfig: kubeconfig, Files: i.files, Changes: i.changes, Karmada: i.karmada},
+		nil
 }
 
 // ExternalURL returns the API server's URL for clients outside the host cluster.

@@ -43,7 +43,8 @@ func ReadHost(ctx context.Context, config *rest.Config) (*Host, error) {
 // Addresses returns the node addresses at which clients outside the host cluster reach node ports. It
 // prefers the addresses of control-plane nodes.
 func (h *Host) Addresses() ([]string, error) {
-	for _, label := range []string{clusterv1alpha1.ProgramNodeLabel, "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"} {
+	for _, label := range []string{clusterv1alpha1.ProgramNodeLabel, "node-role.kubernetes.io/master",
+		"node-role.kubernetes.io/control-plane"} {
 		if addresses := internalAddresses(h.nodesWithLabel(label)); len(addresses) > 0 {
 			return addresses, nil
 		}

@@ -101,7 +101,8 @@ func addConfigHashes(objects []*unstructured.Unstructured) error {
 		if !found {
 			continue
 		}
-		if err := unstructured.SetNestedField(object.Object, hash, "spec", "template", "metadata", "annotations", clusterv1alpha1.ConfigHashAnnotation); err != nil {
+		if err := unstructured.SetNestedField(object.Object, hash, "spec", "template", "metadata", "annotations",
+			clusterv1alpha1.ConfigHashAnnotation); err != nil {
 			return fmt.Errorf("annotating rendered %s: %w", Describe(object), err)
 		}
 	}

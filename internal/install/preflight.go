@@ -22,7 +22,8 @@ func (i *Installer) preflight(ctx context.Context) (err error) {
 	if i.stored, err = readStored(ctx, i.host, i.Namespace, i.Release); err != nil {
 		return err
 	}
-	checks := []func(context.Context) error{i.validateValues, i.verifyPermissions, i.verifyExisting, i.verifyNodePort, i.verifyStorageClass, i.verifyEtcdMembers}
+	checks := []func(context.Context) error{i.validateValues, i.verifyPermissions, i.verifyExisting, i.verifyNodePort, i.verifyStorageClass,
+		i.verifyEtcdMembers}
 	var errs []error
 	for _, check := range checks {
 		errs = append(errs, check(ctx))
@@ -129,7 +130,8 @@ func (i *Installer) verifyNodePort(ctx context.Context) error {
 		}
 		for _, port := range service.Spec.Ports {
 			if port.NodePort == nodePort {
-				return fmt.Errorf("node port %d of %s is used by Service %s/%s: choose another port with --port", nodePort, HostName, service.Namespace, service.Name)
+				return fmt.Errorf("node port %d of %s is used by Service %s/%s: choose another port with --port", nodePort, HostName, service.Namespace,
+					service.Name)
 			}
 		}
 	}
@@ -163,9 +165,11 @@ func (i *Installer) verifyStorageClass(ctx context.Context) error {
 		names = []string{"none"}
 	}
 	if wanted == "" {
-		return fmt.Errorf("%s has no default StorageClass for the data of etcd: choose one with --storage-classes-name (existing: %s)", HostName, strings.Join(names, ", "))
+		return fmt.Errorf("%s has no default StorageClass for the data of etcd: choose one with --storage-classes-name (existing: %s)", HostName,
+			strings.Join(names, ", "))
 	}
-	return fmt.Errorf("StorageClass %s does not exist in %s: choose another with --storage-classes-name (existing: %s)", wanted, HostName, strings.Join(names, ", "))
+	return fmt.Errorf("StorageClass %s does not exist in %s: choose another with --storage-classes-name (existing: %s)", wanted, HostName,
+		strings.Join(names, ", "))
 }
 
 // validateValues returns an error if the chart rejects the values.

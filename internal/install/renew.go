@@ -176,7 +176,8 @@ func (i *Installer) restart(ctx context.Context, rendered client.Object, isChang
 	if err != nil {
 		return fmt.Errorf("preparing the restart of %s: %w", Describe(rendered), err)
 	}
-	if err := i.host.Patch(ctx, existing, client.RawPatch("application/merge-patch+json", encoded), client.FieldOwner(InstallationManager+"-certificates")); err != nil {
+	if err := i.host.Patch(ctx, existing, client.RawPatch("application/merge-patch+json", encoded),
+		client.FieldOwner(InstallationManager+"-certificates")); err != nil {
 		return fmt.Errorf("restarting %s of %s: %w", Describe(rendered), HostName, err)
 	}
 	i.written++
@@ -200,7 +201,8 @@ func readConfigHash(workload client.Object) (string, error) {
 // DeleteCertificates deletes the Secrets with certificates and kubeconfigs that this installer wrote
 // for a release in a namespace. The Secret of etcd has the same name for all releases, so
 // hasExternalEtcd must report whether the release has none: another release may have it.
-func DeleteCertificates(ctx context.Context, hostConfig *rest.Config, release, namespace string, hasExternalEtcd bool, progressf func(string, ...any)) error {
+func DeleteCertificates(ctx context.Context, hostConfig *rest.Config, release, namespace string, hasExternalEtcd bool,
+	progressf func(string, ...any)) error {
 	host, err := newHostClient(hostConfig)
 	if err != nil {
 		return err

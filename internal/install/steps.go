@@ -86,7 +86,8 @@ func awaitNamespaceDeleted(ctx context.Context, host client.Client, name string)
 		return apierrors.IsNotFound(err), nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the deletion of namespace %s in %s: %w: see the conditions of the namespace for what remains in it", name, HostName, err)
+		return fmt.Errorf("waiting for the deletion of namespace %s in %s: %w: see the conditions of the namespace for what remains in it", name,
+			HostName, err)
 	}
 	return nil
 }
@@ -215,7 +216,8 @@ const searchService = "karmada-search"
 // registerSearch registers karmada-search if the values contain it, and removes its earlier registration
 // otherwise. It keeps a registration by the addon command. It returns the objects that it applied.
 func (i *Installer) registerSearch(ctx context.Context) ([]client.Object, error) {
-	objects, err := ServerObjects(i.Installation, searchService, rendering.Address{Host: i.serviceHost(search), Port: aggregatedPort}, i.files["ca.crt"])
+	objects, err := ServerObjects(i.Installation, searchService, rendering.Address{Host: i.serviceHost(search), Port: aggregatedPort},
+		i.files["ca.crt"])
 	if err != nil {
 		return nil, err
 	}

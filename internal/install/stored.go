@@ -77,7 +77,8 @@ func StoredValues(ctx context.Context, host client.Client, namespace, release st
 }
 
 func decodeStoredSecret(secret *corev1.Secret) (*stored, error) {
-	s := &stored{Release: string(secret.Data[releaseKey]), Version: string(secret.Data[versionKey]), IsCompleted: len(secret.Data[completedKey]) > 0}
+	s := &stored{Release: string(secret.Data[releaseKey]), Version: string(secret.Data[versionKey]),
+		IsCompleted: len(secret.Data[completedKey]) > 0}
 	if err := yaml.Unmarshal(secret.Data[valuesKey], &s.Values); err != nil {
 		return nil, fmt.Errorf("reading key %s of Secret %s/%s of %s: %w", valuesKey, secret.Namespace, secret.Name, HostName, err)
 	}

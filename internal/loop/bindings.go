@@ -37,7 +37,8 @@ func GetActiveBinding(ctx context.Context, from client.Reader, namespaced bool, 
 
 // FindTemplateBinding returns the binding of a template, or the name under which a missing binding is
 // created. Like binding.Find, it may return the binding of another template.
-func FindTemplateBinding(ctx context.Context, from client.Reader, kind schema.GroupKind, template types.NamespacedName) (bound binding.Object, freeName string, err error) {
+func FindTemplateBinding(ctx context.Context, from client.Reader, kind schema.GroupKind,
+	template types.NamespacedName) (bound binding.Object, freeName string, err error) {
 	return binding.Find(kind, template.Name, func(name string) (binding.Object, error) {
 		found := binding.New(template.Namespace != "")
 		key := types.NamespacedName{Namespace: template.Namespace, Name: name}

@@ -64,7 +64,8 @@ func (s Store) EnsureAuthority(name, commonName string) (*Authority, error) {
 		return loaded, nil
 	case s.exists(name + CertSuffix):
 		// A new authority would invalidate all certificates that the existing authority has signed.
-		return nil, fmt.Errorf("%w: put the right certificate %s and key %s back, or delete both to create a new authority", err, s.Location(name+CertSuffix), s.Location(name+KeySuffix))
+		return nil, fmt.Errorf("%w: put the right certificate %s and key %s back, or delete both to create a new authority", err,
+			s.Location(name+CertSuffix), s.Location(name+KeySuffix))
 	}
 	raw, signer, err := s.newAuthority(commonName)
 	if err != nil {

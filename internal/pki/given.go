@@ -99,7 +99,8 @@ func (g GivenAuthority) parseCerts() ([]*x509.Certificate, error) {
 	}
 	certs, err := certutil.ParseCertsPEM(g.Cert.PEM)
 	if err != nil {
-		return nil, &GivenError{Source: g.Cert.Source, Reason: fmt.Errorf("%w (%w)", ErrNoCertificate, err), Remedy: "give a file with a block BEGIN CERTIFICATE"}
+		return nil, &GivenError{Source: g.Cert.Source, Reason: fmt.Errorf("%w (%w)", ErrNoCertificate, err),
+			Remedy: "give a file with a block BEGIN CERTIFICATE"}
 	}
 	return certs, nil
 }
@@ -150,7 +151,8 @@ func (g GivenAuthority) validateAuthority(cert *x509.Certificate, now time.Time)
 	case now.After(cert.NotAfter):
 		return fail(fmt.Errorf("%w on %s", ErrExpired, cert.NotAfter.UTC().Format(time.DateOnly)), "give a certificate authority that is valid")
 	case now.Before(cert.NotBefore):
-		return fail(fmt.Errorf("%w, but from %s on", ErrNotYetValid, cert.NotBefore.UTC().Format(time.RFC3339)), "check the clock of this machine, or give a certificate authority that is valid")
+		return fail(fmt.Errorf("%w, but from %s on", ErrNotYetValid, cert.NotBefore.UTC().Format(time.RFC3339)),
+			"check the clock of this machine, or give a certificate authority that is valid")
 	}
 	return nil
 }

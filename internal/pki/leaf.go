@@ -63,7 +63,8 @@ func (a *Authority) EnsureLeaf(name string, leaf Leaf) (issued bool, err error) 
 // authority's key is not stored.
 func (a *Authority) IssueLeaf(name string, leaf Leaf) error {
 	if a.key == nil {
-		return fmt.Errorf("issuing certificate %q: %w", name, &MissingKeyError{Authority: a.Name, CertFile: a.store.Location(a.Name + CertSuffix), KeyFile: a.store.Location(a.Name + KeySuffix)})
+		return fmt.Errorf("issuing certificate %q: %w", name,
+			&MissingKeyError{Authority: a.Name, CertFile: a.store.Location(a.Name + CertSuffix), KeyFile: a.store.Location(a.Name + KeySuffix)})
 	}
 	signer, err := a.store.loadKey(name)
 	if err != nil {

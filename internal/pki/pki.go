@@ -102,7 +102,8 @@ func (s Store) load(name string) (pair, error) {
 	case isKeyOf(key, certs[0]):
 		loaded.key = key
 	case slices.ContainsFunc(certs[1:], func(cert *x509.Certificate) bool { return isKeyOf(key, cert) }):
-		loaded.keyErr = fmt.Errorf("the key of the first certificate of %s is not in %s: %w", s.Location(name+CertSuffix), s.Location(name+KeySuffix), fs.ErrNotExist)
+		loaded.keyErr = fmt.Errorf("the key of the first certificate of %s is not in %s: %w", s.Location(name+CertSuffix),
+			s.Location(name+KeySuffix), fs.ErrNotExist)
 	default:
 		loaded.keyErr = fmt.Errorf("%s does not belong to the key in %s", s.Location(name+CertSuffix), s.Location(name+KeySuffix))
 	}

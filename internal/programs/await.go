@@ -195,7 +195,8 @@ func (p *prerequisites) verifyLeaseNamespace(ctx context.Context) error {
 	case err == nil || apierrors.IsForbidden(err):
 		return nil
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("namespace %s of the Lease is missing: create it, or name another one by --leader-elect-resource-namespace", p.leaseNamespace)
+		return fmt.Errorf("namespace %s of the Lease is missing: create it, or name another one by --leader-elect-resource-namespace",
+			p.leaseNamespace)
 	default:
 		return fmt.Errorf("reading namespace %s of the Lease: %w", p.leaseNamespace, err)
 	}

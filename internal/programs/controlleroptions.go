@@ -34,7 +34,8 @@ func DefaultControllerOptions() ControllerOptions {
 // their retries per second.
 func (o *ControllerOptions) AddFlags(set *pflag.FlagSet, table ControllerTable, limits string) {
 	o.flags = set
-	o.Backoff.AddFlags(set, "Unless --rate-limiter-max-delay is given, the maximum is 1m, and 30s for a Work whose cluster is unavailable.", limits)
+	o.Backoff.AddFlags(set, "Unless --rate-limiter-max-delay is given, the maximum is 1m, and 30s for a Work whose cluster is unavailable.",
+		limits)
 	known, off := table.Names()
 	set.StringSliceVar(&o.Selected, "controllers", o.Selected, fmt.Sprintf(
 		"Controllers to run. * enables all controllers that are enabled by default, foo enables the controller foo, and -foo disables it.\nAll controllers: %s.\nDisabled by default: %s.",

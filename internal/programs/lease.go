@@ -50,7 +50,8 @@ func (l *Lease) WithConfig(karmada *rest.Config) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	return &Lease{identitySocket: l.identitySocket, LeaseLock: &resourcelock.LeaseLock{LeaseMeta: l.LeaseMeta, Client: leases, LockConfig: l.LockConfig}}, nil
+	return &Lease{identitySocket: l.identitySocket,
+		LeaseLock: &resourcelock.LeaseLock{LeaseMeta: l.LeaseMeta, Client: leases, LockConfig: l.LockConfig}}, nil
 }
 
 // acquireIdentity returns the unique identity of this process. The identity is derived from the

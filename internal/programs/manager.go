@@ -143,7 +143,8 @@ func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
 		GracefulShutdownTimeout:       &timeout,
 	}
 	if o.Election.Enabled {
-		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &o.Election.LeaseDuration, &o.Election.RenewDeadline, &o.Election.RetryPeriod
+		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &o.Election.LeaseDuration, &o.Election.RenewDeadline,
+			&o.Election.RetryPeriod
 	}
 	if o.Election.Enabled && o.Lock != nil {
 		options.LeaderElectionResourceLockInterface = o.Lock

@@ -138,7 +138,8 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	}
 	members := member.NewClusters(ctx, member.Options{
 		Watches: watchManager,
-		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), SecretMetadata: secretWatcher, LocalConfig: o.LocalMember, Throttle: o.MemberThrottle, WrapTransport: o.WrapMemberTransport, Metrics: memberMetrics,
+		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), SecretMetadata: secretWatcher, LocalConfig: o.LocalMember,
+		Throttle: o.MemberThrottle, WrapTransport: o.WrapMemberTransport, Metrics: memberMetrics,
 		Delivered: newDeliveredCounter(ctx, mgr.GetClient()),
 	})
 	reports := loop.NewStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), loop.DefaultStatusWriterOptions())

@@ -52,7 +52,8 @@ func conditionsPage(s *source) *markdown {
 		addConditions(text, s, byKind[kind])
 	}
 	if len(unserved) > 0 {
-		text.addSection("Kinds without a controller", "This version does not write the conditions of "+strings.Join(unserved, ", ")+", because it has no controller for these kinds.")
+		text.addSection("Kinds without a controller",
+			"This version does not write the conditions of "+strings.Join(unserved, ", ")+", because it has no controller for these kinds.")
 	}
 	return text
 }

@@ -44,12 +44,16 @@ func eventsOfConditions() []conditionEvents {
 	const cluster, warningOrNormal = "the Cluster", "Warning if the condition reports a problem, Normal when the problem ends"
 	status := clusterstatus.Name
 	return []conditionEvents{
-		{conditionType: clusterv1alpha1.ClusterConditionReady, object: cluster, component: status + ", " + clustermonitor.Name, kind: warningOrNormal},
-		{conditionType: clusterv1alpha1.ClusterConditionCredentialsValid, object: cluster, component: status, kind: warningOrNormal, reasonPrefix: "Credentials"},
+		{conditionType: clusterv1alpha1.ClusterConditionReady, object: cluster, component: status + ", " + clustermonitor.Name,
+			kind: warningOrNormal},
+		{conditionType: clusterv1alpha1.ClusterConditionCredentialsValid, object: cluster, component: status, kind: warningOrNormal,
+			reasonPrefix: "Credentials"},
 		{conditionType: clusterv1alpha1.ClusterConditionIdentityMismatch, object: cluster, component: status, kind: warningOrNormal},
 		{conditionType: clusterv1alpha1.ClusterConditionWithinBounds, object: cluster, component: status, kind: warningOrNormal},
-		{conditionType: workv1alpha1.WorkDeletionHeld, object: "the Cluster, if the deletion is part of a mass deletion or of a restore", component: workdeletion.Name, kind: "Warning"},
-		{conditionType: clusterv1alpha1.AgentNotApproved, object: "the CertificateSigningRequest", component: agentcsrapproving.Name, kind: "Warning"},
+		{conditionType: workv1alpha1.WorkDeletionHeld, object: "the Cluster, if the deletion is part of a mass deletion or of a restore",
+			component: workdeletion.Name, kind: "Warning"},
+		{conditionType: clusterv1alpha1.AgentNotApproved, object: "the CertificateSigningRequest", component: agentcsrapproving.Name,
+			kind: "Warning"},
 	}
 }
 

@@ -43,14 +43,16 @@ func metricsPage() (*markdown, error) {
 	text := newMarkdown("Metrics", "This page lists the metrics that the programs register. "+
 		"[Components](../components.md#health-metrics-profiles) describes the addresses at which the programs serve them.\n\n"+
 		"The table does not contain the metrics of libraries: `go_*`, `process_*`, `rest_client_*`, `certwatcher_*` and, for programs with queues, `workqueue_*`, `controller_runtime_*` and `leader_election_*`. "+
-		"The aggregated API servers "+strings.Join(apiServerNames(), " and ")+" also serve `karmada_build_info` and the metrics of the Kubernetes API server library.")
+		"The aggregated API servers "+strings.Join(apiServerNames(),
+		" and ")+" also serve `karmada_build_info` and the metrics of the Kubernetes API server library.")
 	var rows [][]string
 	for _, m := range metrics {
 		help := sentence(m.Help)
 		if bounds := formatBuckets(m.Buckets); bounds != "" {
 			help += " Buckets: " + bounds + "."
 		}
-		rows = append(rows, []string{code(m.Name), m.Kind, cell(strings.Join(m.Labels, ", ")), cell(help), cell(strings.Join(owners[m.Name], ", "))})
+		rows = append(rows, []string{code(m.Name), m.Kind, cell(strings.Join(m.Labels, ", ")), cell(help),
+			cell(strings.Join(owners[m.Name], ", "))})
 	}
 	text.addTable([]string{"metric", "type", "labels", "meaning", "programs"}, rows)
 	return text, nil

@@ -55,7 +55,8 @@ func readSource(root string) (*source, error) {
 // forEachFile calls visit for each Go file below a folder, except for tests and generated code.
 func forEachFile(root, folder string, visit func(folder string, file *ast.File)) error {
 	err := filepath.WalkDir(filepath.Join(root, folder), func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(entry.Name(), "zz_") {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
+			strings.HasPrefix(entry.Name(), "zz_") {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)

@@ -126,7 +126,8 @@ func CreateToken(ctx context.Context, karmada *rest.Config, token Token) (Token,
 			continue
 		}
 		if err != nil {
-			return Token{}, fmt.Errorf("creating Secret %s/%s in the control plane (%s): %w", metav1.NamespaceSystem, created.newSecret().Name, karmada.Host, err)
+			return Token{}, fmt.Errorf("creating Secret %s/%s in the control plane (%s): %w", metav1.NamespaceSystem, created.newSecret().Name,
+				karmada.Host, err)
 		}
 		return created, nil
 	}

@@ -45,11 +45,13 @@ func (r *RegisteredError) Error() string {
 	taken := fmt.Sprintf("the cluster ID %s or the cluster name %s has been registered", r.ID, r.Name)
 	switch {
 	case r.IsSameCluster() && !r.Existing.DeletionTimestamp.IsZero():
-		return fmt.Sprintf("%s: Cluster %q is this very cluster and is being deleted; wait until it is gone and try again", taken, r.Existing.Name)
+		return fmt.Sprintf("%s: Cluster %q is this very cluster and is being deleted; wait until it is gone and try again", taken,
+			r.Existing.Name)
 	case r.Existing.Name == r.Name && r.Existing.Spec.ID == "":
 		return fmt.Sprintf("%s: Cluster %q has no spec.id, so it cannot be verified to be this cluster; choose another name, or unjoin that one first", taken, r.Existing.Name)
 	case r.IsSameCluster():
-		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, r.Existing.Name, r.Existing.Spec.SyncMode)
+		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, r.Existing.Name,
+			r.Existing.Spec.SyncMode)
 	case r.Existing.Name == r.Name:
 		return fmt.Sprintf("%s: Cluster %q is another cluster, with ID %s; choose another name, or unjoin that one first; if that cluster was rebuilt, accept it and try again: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":%q}}'",
 			taken, r.Existing.Name, r.Existing.Spec.ID, r.Existing.Name, r.ID)
@@ -84,7 +86,8 @@ func VerifyMemberIdentity(member, host, id string, of *clusterv1alpha1.Cluster) 
 		return fmt.Errorf("the kubeconfig given for %s cannot be verified to lead to Cluster %q: %s has ID %s, and spec.id of the Cluster is empty; if it is that cluster, run: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":\"%s\"}}'",
 			member, of.Name, host, id, of.Name, id)
 	default:
-		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", member, host, id, of.Name, of.Spec.ID)
+		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context",
+			member, host, id, of.Name, of.Spec.ID)
 	}
 }
 

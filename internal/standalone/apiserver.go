@@ -54,7 +54,8 @@ func startAPIServer(ctx context.Context, o apiServerOptions) (*apiServer, error)
 	s := options.NewServerRunOptions()
 	for _, plugin := range o.admission {
 		plugin.Register(s.Admission.GenericAdmission.Plugins)
-		s.Admission.GenericAdmission.RecommendedPluginOrder = append([]string{plugin.Name}, s.Admission.GenericAdmission.RecommendedPluginOrder...)
+		s.Admission.GenericAdmission.RecommendedPluginOrder = append([]string{plugin.Name},
+			s.Admission.GenericAdmission.RecommendedPluginOrder...)
 	}
 	if err := parseFlags("kube-apiserver", s.Flags(), append(apiServerFlags(o), o.flags...)); err != nil {
 		return nil, err

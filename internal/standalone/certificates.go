@@ -49,7 +49,8 @@ func (c *Cluster) ensureCertificates() error {
 	}
 	c.leafCertificates = append(c.leafCertificates, []pki.Renewable{
 		{Authority: c.ca, Name: certAPIServer, Leaf: pki.Leaf{CommonName: "karmada-apiserver", Hosts: hosts, Lifetime: lifetime}},
-		{Authority: c.ca, Name: certAdmin, Leaf: pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts, Lifetime: lifetime}},
+		{Authority: c.ca, Name: certAdmin, Leaf: pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts,
+			Lifetime: lifetime}},
 		{Authority: frontProxyCA, Name: certFrontProxyClient, Leaf: pki.Leaf{CommonName: certFrontProxyClient, Lifetime: lifetime}},
 	}...)
 	if _, err := pki.EnsureAll(c.leafCertificates); err != nil {

@@ -121,7 +121,8 @@ func encryptValue(ctx context.Context, store clientv3.KV, key string, transforme
 	if err != nil {
 		return false, err
 	}
-	response, err := store.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", pair.ModRevision)).Then(clientv3.OpPut(key, string(encryptedValue))).Commit()
+	response, err := store.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", pair.ModRevision)).Then(clientv3.OpPut(key,
+		string(encryptedValue))).Commit()
 	if err != nil {
 		return false, err
 	}

@@ -26,7 +26,8 @@ var encryptedKinds = []struct {
 	prefix   string
 }{
 	{schema.GroupResource{Resource: "secrets"}, "/registry/secrets/"},
-	{schema.GroupResource{Group: workv1alpha1.GroupName, Resource: workv1alpha1.ResourcePluralWork}, "/registry/" + workv1alpha1.GroupName + "/" + workv1alpha1.ResourcePluralWork + "/"},
+	{schema.GroupResource{Group: workv1alpha1.GroupName, Resource: workv1alpha1.ResourcePluralWork},
+		"/registry/" + workv1alpha1.GroupName + "/" + workv1alpha1.ResourcePluralWork + "/"},
 }
 
 // storedValues describes how the Secrets and Works in etcd are stored.
@@ -103,7 +104,8 @@ func decideKeyGeneration(file keyFile, err error, stored storedValues, startOver
 		}
 	}
 	if unreadable > 0 {
-		return false, fmt.Errorf("%s: %w than %s: %s", file.path, errWrongKey, strings.Join(missingKeys[:min(len(missingKeys), maxNamesInError)], ", "), keyLossMessage(unreadable, startOver))
+		return false, fmt.Errorf("%s: %w than %s: %s", file.path, errWrongKey,
+			strings.Join(missingKeys[:min(len(missingKeys), maxNamesInError)], ", "), keyLossMessage(unreadable, startOver))
 	}
 	return false, nil
 }

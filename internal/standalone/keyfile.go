@@ -47,7 +47,8 @@ func generateKeyFile(path string) error {
 		Resources: []apiserverv1.ResourceConfiguration{{
 			Resources: resourceNames(),
 			Providers: []apiserverv1.ProviderConfiguration{
-				{Secretbox: &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{{Name: keyName(key), Secret: base64.StdEncoding.EncodeToString(key)}}}},
+				{Secretbox: &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{{Name: keyName(key),
+					Secret: base64.StdEncoding.EncodeToString(key)}}}},
 				// Values that were stored before there was a key are read as plain text.
 				{Identity: &apiserverv1.IdentityConfiguration{}},
 			},

@@ -64,7 +64,8 @@ func SortMetrics(families []*dto.MetricFamily) {
 // ServeAllMetrics returns a handler that serves the metrics of this process at MetricsPath, and passes
 // other requests to next.
 func ServeAllMetrics(next http.Handler) http.Handler {
-	all := promhttp.HandlerFor(MetricsGatherer{Kubernetes: legacyregistry.DefaultGatherer, Components: metrics.Registry}, promhttp.HandlerOpts{})
+	all := promhttp.HandlerFor(MetricsGatherer{Kubernetes: legacyregistry.DefaultGatherer, Components: metrics.Registry},
+		promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == MetricsPath && r.Method == http.MethodGet {
 			all.ServeHTTP(w, r)

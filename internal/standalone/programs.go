@@ -140,7 +140,8 @@ func (programPlacement) Admit(_ context.Context, a admission.Attributes, _ admis
 		pod.Spec.NodeSelector = map[string]string{}
 	}
 	pod.Spec.NodeSelector[clusterv1alpha1.ProgramNodeLabel] = "true"
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, core.Toleration{Key: clusterv1alpha1.ProgramNodeTaint, Operator: core.TolerationOpExists})
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+		core.Toleration{Key: clusterv1alpha1.ProgramNodeTaint, Operator: core.TolerationOpExists})
 	return nil
 }
 

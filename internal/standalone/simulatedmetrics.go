@@ -56,7 +56,8 @@ type listers struct {
 // newSimulatedMetrics returns the API of a cluster that has no metrics until New reads the cluster.
 func newSimulatedMetrics() *simulatedMetrics {
 	m := &simulatedMetrics{now: time.Now}
-	none := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	none := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc,
+		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	m.listers.Store(&listers{corelisters.NewPodLister(none), corelisters.NewNodeLister(none)})
 	return m
 }

@@ -68,7 +68,8 @@ func runControlPlane(encoded string) error {
 	}
 	defer stopLogs()
 	control, err := controlplane.Start(context.Background(), controlplane.Options{
-		Dir: options.Dir, Ports: options.Ports, AuditLog: options.AuditLog, AuditPolicy: writesOnly, DefaultConfig: controlplane.LocalMembersConfig(),
+		Dir: options.Dir, Ports: options.Ports, AuditLog: options.AuditLog, AuditPolicy: writesOnly,
+		DefaultConfig: controlplane.LocalMembersConfig(),
 	})
 	if err != nil {
 		return err // the parent adds the directory

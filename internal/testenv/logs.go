@@ -16,7 +16,8 @@ func LogTo(name string) (stop func(), err error) {
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	// Write each line only once, regardless of its severity.
-	if err := errors.Join(flags.Set("logtostderr", "false"), flags.Set("stderrthreshold", "FATAL"), flags.Set("one_output", "true")); err != nil {
+	if err := errors.Join(flags.Set("logtostderr", "false"), flags.Set("stderrthreshold", "FATAL"),
+		flags.Set("one_output", "true")); err != nil {
 		return nil, fmt.Errorf("configuring the logs: %w", err)
 	}
 	if name == "" {

@@ -127,7 +127,8 @@ func (e *Env) awaitMembers(ctx context.Context, members []string) error {
 			return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) && len(cluster.Spec.Taints) == 0, nil
 		})
 		if err != nil {
-			return fmt.Errorf("waiting until member %q is ready, it has the conditions %+v and the taints %+v: %w", name, cluster.Status.Conditions, cluster.Spec.Taints, err)
+			return fmt.Errorf("waiting until member %q is ready, it has the conditions %+v and the taints %+v: %w", name, cluster.Status.Conditions,
+				cluster.Spec.Taints, err)
 		}
 	}
 	return nil

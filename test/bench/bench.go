@@ -81,15 +81,18 @@ type scenario struct {
 // scenarios lists the scenarios in the order in which they run. update, restart and delete
 // use the templates of burst, and create those that do not exist.
 var scenarios = []scenario{
-	{name: "latency", help: "templates one at a time: the time until they are ready in all members and show it in their status", run: (*bench).latency},
+	{name: "latency", help: "templates one at a time: the time until they are ready in all members and show it in their status",
+		run: (*bench).latency},
 	{name: "burst", help: "many templates at once: the rate and the cost", run: (*bench).burst},
 	{name: "update", help: "a new image for all templates", run: (*bench).update},
 	{name: "restart", help: "a restart of the control plane: the time until it propagates again, and its writes", run: (*bench).restart},
 	{name: "frozen", help: "templates while an additional member accepts connections and never responds", run: (*bench).frozen},
 	{name: "delete", help: "the deletion of all templates", run: (*bench).remove},
 	{name: "idle", help: "many additional members without changes, in the memory of this program", run: (*bench).idle},
-	{name: "schedule", help: "many bindings that wait when the scheduler starts: the rate and the cost", run: (*bench).schedule, needsNoMembers: true},
-	{name: "search", help: "karmada-search with many Pods of additional members, in the memory of this program: time, memory and CPU", run: (*bench).search, needsNoMembers: true},
+	{name: "schedule", help: "many bindings that wait when the scheduler starts: the rate and the cost", run: (*bench).schedule,
+		needsNoMembers: true},
+	{name: "search", help: "karmada-search with many Pods of additional members, in the memory of this program: time, memory and CPU",
+		run: (*bench).search, needsNoMembers: true},
 }
 
 func chooseScenarios(names []string) ([]scenario, error) {

@@ -38,10 +38,12 @@ func checkBudget(file string, r *report) error {
 		value, isMeasured := values[measurement{line.Scenario, line.What, line.Unit}]
 		switch {
 		case !isMeasured:
-			errs = append(errs, fmt.Errorf("%s: %s in %s is not measured: remove the line from %s, or measure it: %w", line.Scenario, line.What, line.Unit, file, errOverBudget))
+			errs = append(errs, fmt.Errorf("%s: %s in %s is not measured: remove the line from %s, or measure it: %w", line.Scenario, line.What,
+				line.Unit, file, errOverBudget))
 		case value > line.Max:
 			errs = append(errs, fmt.Errorf("%s: %s is %s %s, and the maximum is %s (recorded: %s): reduce it, or raise the line in %s and give the reason in the commit message: %w",
-				line.Scenario, line.What, formatSignificant(value), line.Unit, formatSignificant(line.Max), formatSignificant(line.Recorded), file, errOverBudget))
+				line.Scenario, line.What, formatSignificant(value), line.Unit, formatSignificant(line.Max), formatSignificant(line.Recorded), file,
+				errOverBudget))
 		}
 	}
 	return errors.Join(errs...)

@@ -35,7 +35,8 @@ func compareReports(out io.Writer, baseFiles, currentFiles []string) error {
 		current[0].Machine, current[0].Members, current[0].Templates, len(base), len(current))
 	text.WriteString("| scenario | what | unit | base | current | ratio | ranges overlap |\n|---|---|---|---:|---:|---:|---|\n")
 	for _, c := range compareRows(base, current) {
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s | %s |\n", c.scenario, c.what, c.unit, formatRange(c.base), formatRange(c.current), c.ratio(), c.overlap())
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s | %s |\n", c.scenario, c.what, c.unit, formatRange(c.base), formatRange(c.current),
+			c.ratio(), c.overlap())
 	}
 	_, err = text.WriteTo(out)
 	return err
@@ -110,5 +111,6 @@ func median(values []float64) float64 {
 }
 
 func formatRange(values []float64) string {
-	return fmt.Sprintf("%s (%s to %s)", formatSignificant(median(values)), formatSignificant(slices.Min(values)), formatSignificant(slices.Max(values)))
+	return fmt.Sprintf("%s (%s to %s)", formatSignificant(median(values)), formatSignificant(slices.Min(values)),
+		formatSignificant(slices.Max(values)))
 }

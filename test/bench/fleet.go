@@ -111,7 +111,8 @@ func (f *fleet) createNamespaceAndPolicy(ctx context.Context) error {
 // the members.
 func (f *fleet) cleanUp(ctx context.Context) error {
 	background := metav1.DeletePropagationBackground
-	err := f.karmada.typed.AppsV1().Deployments(f.namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+	err := f.karmada.typed.AppsV1().Deployments(f.namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background},
+		metav1.ListOptions{})
 	if err != nil {
 		err = fmt.Errorf("deleting the templates: %w", err)
 	}

@@ -66,7 +66,8 @@ func (b *bench) measureIdle(ctx context.Context) error {
 		b.report.add("idle", "CPU of "+name, 100*share, "% of one core")
 	}
 	b.report.addMemory("idle", after)
-	b.report.addRequests("idle", "writes to karmada, a minute", after.karmadaRequests(before).requests.writes(), max(1, int(took.Minutes()+0.5)))
+	b.report.addRequests("idle", "writes to karmada, a minute", after.karmadaRequests(before).requests.writes(),
+		max(1, int(took.Minutes()+0.5)))
 	return nil
 }
 
@@ -152,7 +153,8 @@ func (b *bench) removeIdleMembers(ctx context.Context, members []*memoryMember) 
 		return true, nil
 	}))
 	for i, member := range members {
-		errs = append(errs, ignoreNotFound(b.fleet.karmada.typed.CoreV1().Secrets(credentialsNamespace).Delete(ctx, idleMemberName(i), metav1.DeleteOptions{})))
+		errs = append(errs, ignoreNotFound(b.fleet.karmada.typed.CoreV1().Secrets(credentialsNamespace).Delete(ctx, idleMemberName(i),
+			metav1.DeleteOptions{})))
 		member.CloseClientConnections()
 		member.Close()
 	}

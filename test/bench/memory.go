@@ -38,7 +38,8 @@ type watchEvent struct {
 
 // startMemoryMember starts a member with nodes and Pods.
 func startMemoryMember(nodes, pods int) (*memoryMember, error) {
-	m := &memoryMember{discoveryDocuments: map[string][]byte{}, objects: map[string]*unstructured.Unstructured{}, watchers: map[chan watchEvent]string{}}
+	m := &memoryMember{discoveryDocuments: map[string][]byte{}, objects: map[string]*unstructured.Unstructured{},
+		watchers: map[chan watchEvent]string{}}
 	for root, described := range map[string]apidiscoveryv2.APIGroupDiscoveryList{"/api": coreAPI(), "/apis": customAPIs()} {
 		text, err := json.Marshal(described)
 		if err != nil {
@@ -72,7 +73,8 @@ func coreAPI() apidiscoveryv2.APIGroupDiscoveryList {
 func customAPIs() apidiscoveryv2.APIGroupDiscoveryList {
 	var groups []apidiscoveryv2.APIGroupDiscovery
 	for i := range 40 {
-		groups = append(groups, apiGroup(fmt.Sprintf("group%d.example.io", i), apidiscoveryv2.ScopeNamespace, "Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta"))
+		groups = append(groups, apiGroup(fmt.Sprintf("group%d.example.io", i), apidiscoveryv2.ScopeNamespace, "Alpha", "Beta", "Gamma", "Delta",
+			"Epsilon", "Zeta"))
 	}
 	return apiList(groups...)
 }
@@ -257,6 +259,7 @@ func respond(w http.ResponseWriter, code int, content any) {
 
 func respondError(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	respond(w, code, metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Message: http.StatusText(code), Code: int32(code),
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Message: http.StatusText(code),
+		Code: int32(code),
 	})
 }

@@ -68,11 +68,14 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.karmadaKubeconfig, "karmada-kubeconfig", o.karmadaKubeconfig, "kubeconfig of the control plane")
 	flags.StringVar(&o.karmadaContext, "karmada-context", o.karmadaContext, "context in the kubeconfig of the control plane")
 	flags.StringVar(&o.membersKubeconfig, "members-kubeconfig", o.membersKubeconfig, "kubeconfig of the members")
-	flags.StringSliceVar(&o.memberContexts, "member-contexts", o.memberContexts, "contexts in the kubeconfig of the members, each with the name of its Cluster")
+	flags.StringSliceVar(&o.memberContexts, "member-contexts", o.memberContexts,
+		"contexts in the kubeconfig of the members, each with the name of its Cluster")
 	flags.StringToIntVar(&o.processes, "process", o.processes, "name=pid of a process whose CPU time and memory are measured; repeatable")
-	flags.StringVar(&o.processesFile, "processes-file", o.processesFile, `JSON file with the processes, [{"name":"karmada","pid":1}]; it is read again after a restart`)
+	flags.StringVar(&o.processesFile, "processes-file", o.processesFile,
+		`JSON file with the processes, [{"name":"karmada","pid":1}]; it is read again after a restart`)
 	flags.BoolVar(&o.children, "process-children", o.children, "include the descendants of these processes")
-	flags.StringToStringVar(&o.programMetrics, "program-metrics", o.programMetrics, "name=URL of the metrics of a program whose heap allocations are measured; repeatable")
+	flags.StringToStringVar(&o.programMetrics, "program-metrics", o.programMetrics,
+		"name=URL of the metrics of a program whose heap allocations are measured; repeatable")
 	flags.StringSliceVar(&o.run, "run", o.run, "scenarios to run: latency, burst, update, restart, frozen, delete, idle, schedule, search")
 	flags.IntVar(&o.singles, "singles", o.singles, "number of templates of the latency scenario")
 	flags.IntVar(&o.templates, "templates", o.templates, "number of templates of the other scenarios")
@@ -80,16 +83,20 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.concurrency, "concurrency", o.concurrency, "maximum number of concurrent requests of this program")
 	flags.DurationVar(&o.timeout, "timeout", o.timeout, "timeout of a scenario")
 	flags.DurationVar(&o.settle, "settle", o.settle, "delay before writes are counted, for late writes")
-	flags.StringVar(&o.restartCommand, "restart-command", o.restartCommand, "shell command that restarts the control plane and returns when the API server is ready")
-	flags.StringVar(&o.frozenMember, "frozen-member", o.frozenMember, "context of an additional member, whose process the frozen scenario suspends")
+	flags.StringVar(&o.restartCommand, "restart-command", o.restartCommand,
+		"shell command that restarts the control plane and returns when the API server is ready")
+	flags.StringVar(&o.frozenMember, "frozen-member", o.frozenMember,
+		"context of an additional member, whose process the frozen scenario suspends")
 	flags.IntVar(&o.idleMembers, "idle-members", o.idleMembers, "number of members of the idle scenario")
 	flags.DurationVar(&o.quiet, "quiet", o.quiet, "duration of the measurement of the idle scenario")
-	flags.StringVar(&o.schedulerCommand, "scheduler-command", o.schedulerCommand, "command of the scheduler that the schedule scenario starts; no other scheduler may run")
+	flags.StringVar(&o.schedulerCommand, "scheduler-command", o.schedulerCommand,
+		"command of the scheduler that the schedule scenario starts; no other scheduler may run")
 	flags.StringVar(&o.schedulerMetrics, "scheduler-metrics", o.schedulerMetrics, "URL of the metrics of that scheduler")
 	flags.IntVar(&o.clusterObjects, "cluster-objects", o.clusterObjects, "number of Clusters of the schedule scenario")
 	flags.IntVar(&o.bindings, "bindings", o.bindings, "number of bindings of the schedule scenario")
 	o.search.addFlags(flags)
-	flags.StringSliceVar(&o.compareBase, "compare-base", o.compareBase, "files written with --json by runs of an earlier build; prints a comparison with --compare-current and measures nothing")
+	flags.StringSliceVar(&o.compareBase, "compare-base", o.compareBase,
+		"files written with --json by runs of an earlier build; prints a comparison with --compare-current and measures nothing")
 	flags.StringSliceVar(&o.compareCurrent, "compare-current", o.compareCurrent, "files written with --json by runs of the current build")
 	flags.StringVar(&o.budget, "budget", o.budget, "JSON file with the largest accepted results; larger results are an error")
 	flags.StringVar(&o.json, "json", o.json, "file to write the results to, as JSON")
@@ -102,7 +109,8 @@ func (o *options) validate(needsMembers bool) error {
 		return errors.New("--karmada-kubeconfig is needed")
 	case needsMembers && (o.membersKubeconfig == "" || len(o.memberContexts) == 0):
 		return errors.New("--members-kubeconfig and --member-contexts are needed")
-	case o.singles < 1 || o.templates < 1 || o.replicas < 1 || o.concurrency < 1 || o.idleMembers < 1 || o.quiet <= 0 || o.clusterObjects < 1 || o.bindings < 1:
+	case o.singles < 1 || o.templates < 1 || o.replicas < 1 || o.concurrency < 1 || o.idleMembers < 1 || o.quiet <= 0 ||
+		o.clusterObjects < 1 || o.bindings < 1:
 		return errors.New("--singles, --templates, --replicas, --concurrency, --idle-members, --quiet, --cluster-objects and --bindings must be positive")
 	case len(o.processes) > 0 && o.processesFile != "":
 		return errors.New("--process and --processes-file exclude each other")

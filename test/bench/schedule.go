@@ -90,7 +90,8 @@ func (b *bench) measureSchedulerRestart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.add("schedule", "writes after a restart with nothing changed", after.karmadaRequests(before).requests.writes().total(), "requests")
+	b.report.add("schedule", "writes after a restart with nothing changed", after.karmadaRequests(before).requests.writes().total(),
+		"requests")
 	b.report.add("schedule", "CPU of the scheduler for the restart, per binding", milliseconds(cpu.cpu)/float64(b.options.bindings), "ms")
 	return nil
 }

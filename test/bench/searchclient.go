@@ -42,7 +42,8 @@ func newConnection(config *tls.Config) *http.Client {
 }
 
 // open sends a request, and returns the body of a successful response.
-func (c *searchClient) open(ctx context.Context, client *http.Client, method, path string, query url.Values, body []byte) (io.ReadCloser, error) {
+func (c *searchClient) open(ctx context.Context, client *http.Client, method, path string, query url.Values,
+	body []byte) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.server+path+"?"+query.Encode(), bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)

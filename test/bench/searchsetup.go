@@ -20,7 +20,8 @@ func searchMemberName(i int) string { return fmt.Sprintf("search-%03d", i) }
 // runs, so the Clusters stay Ready.
 func (s *searchRun) registerMembers(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: credentialsNamespace}}
-	if _, err := s.fleet.karmada.typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := s.fleet.karmada.typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating namespace %s: %w", credentialsNamespace, err)
 	}
 	for i := range s.options.members {
@@ -81,7 +82,8 @@ func podCluster(name, endpoint, id string) *unstructured.Unstructured {
 					"lastTransitionTime": "2026-01-01T00:00:00Z",
 				},
 				map[string]any{
-					"type": "CompleteAPIEnablements", "status": "True", "reason": "CompleteAPIEnablements", "message": "collected all APIEnablements from the cluster",
+					"type": "CompleteAPIEnablements", "status": "True", "reason": "CompleteAPIEnablements",
+					"message":            "collected all APIEnablements from the cluster",
 					"lastTransitionTime": "2026-01-01T00:00:00Z",
 				},
 			},
@@ -120,7 +122,8 @@ func (s *searchRun) cleanUp(ctx context.Context) error {
 		name := searchMemberName(i)
 		errs = append(errs, ignoreNotFound(s.fleet.policies.Resource(clusterResource).Delete(ctx, name, metav1.DeleteOptions{})))
 		for _, secret := range []string{name, impersonatorName(name)} {
-			errs = append(errs, ignoreNotFound(s.fleet.karmada.typed.CoreV1().Secrets(credentialsNamespace).Delete(ctx, secret, metav1.DeleteOptions{})))
+			errs = append(errs, ignoreNotFound(s.fleet.karmada.typed.CoreV1().Secrets(credentialsNamespace).Delete(ctx, secret,
+				metav1.DeleteOptions{})))
 		}
 		member.Close()
 	}

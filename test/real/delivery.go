@@ -64,8 +64,9 @@ func deliveredObjects(name string) []client.Object {
 			},
 		}},
 		&policyv1alpha1.PropagationPolicy{ObjectMeta: meta, Spec: policyv1alpha1.PropagationSpec{
-			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap", Name: name}, {APIVersion: "apps/v1", Kind: "Deployment", Name: name}},
-			Placement:         policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member, pulled}}},
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap", Name: name},
+				{APIVersion: "apps/v1", Kind: "Deployment", Name: name}},
+			Placement: policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member, pulled}}},
 		}},
 	}
 }

@@ -61,7 +61,8 @@ func answer(ctx context.Context, host client.Reader, query []byte) []byte {
 	defer cancel()
 	question := message.Questions[0]
 	addresses, found, err := lookUp(ctx, host, question.Name.String())
-	message.Header = dnsmessage.Header{ID: message.ID, Response: true, Authoritative: true, RecursionDesired: message.RecursionDesired, RecursionAvailable: true}
+	message.Header = dnsmessage.Header{ID: message.ID, Response: true, Authoritative: true, RecursionDesired: message.RecursionDesired,
+		RecursionAvailable: true}
 	message.Answers, message.Authorities, message.Additionals = nil, nil, nil
 	switch {
 	case err != nil:

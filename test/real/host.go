@@ -81,7 +81,8 @@ func (n *node) startHost(ctx context.Context) error {
 	karmada := filepath.Join(n.programs, "karmada")
 	ca, caKey, key := n.certs.CertFile(authority), n.certs.KeyFile(authority), n.certs.KeyFile(serviceAccount)
 	err := errors.Join(
-		n.servers.start(karmada, "etcd", "--data-dir="+filepath.Join(n.dir, "etcd"), "--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL, "--unsafe-no-fsync"),
+		n.servers.start(karmada, "etcd", "--data-dir="+filepath.Join(n.dir, "etcd"), "--listen-client-urls="+etcdURL,
+			"--advertise-client-urls="+etcdURL, "--unsafe-no-fsync"),
 		n.servers.start(karmada, "kube-apiserver", "--etcd-servers="+etcdURL, "--advertise-address="+address, "--allow-privileged=true",
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--service-cluster-ip-range="+serviceRange,
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
@@ -89,7 +90,8 @@ func (n *node) startHost(ctx context.Context) error {
 		n.servers.start(karmada, "kube-controller-manager", "--kubeconfig="+n.kubeconfig("kube-controller-manager"), "--leader-elect=false",
 			"--use-service-account-credentials=true", "--service-account-private-key-file="+key, "--root-ca-file="+ca,
 			"--cluster-signing-cert-file="+ca, "--cluster-signing-key-file="+caKey),
-		n.servers.start(n.nodeProgram("kube-scheduler"), "kube-scheduler", "--kubeconfig="+n.kubeconfig("kube-scheduler"), "--leader-elect=false"),
+		n.servers.start(n.nodeProgram("kube-scheduler"), "kube-scheduler", "--kubeconfig="+n.kubeconfig("kube-scheduler"),
+			"--leader-elect=false"),
 	)
 	if err != nil {
 		return err

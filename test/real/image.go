@@ -31,7 +31,8 @@ func writeImage(file, reference, architecture, program string) error {
 		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": []descriptor{layerBlob},
 	})
 	manifest.Annotations = map[string]string{"io.containerd.image.name": reference}
-	files := map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`), "index.json": encode(map[string]any{"schemaVersion": 2, "manifests": []descriptor{manifest}})}
+	files := map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`),
+		"index.json": encode(map[string]any{"schemaVersion": 2, "manifests": []descriptor{manifest}})}
 	order := []string{"oci-layout", "index.json"}
 	for name, content := range blobs {
 		files[name] = content

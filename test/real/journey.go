@@ -59,7 +59,8 @@ func (j *journey) run(ctx context.Context) error {
 		{"a ConfigMap and a Deployment are delivered after that", func(ctx context.Context) error { return j.checkDelivery(ctx, "second") }},
 		{"karmadactl certs renew", j.renew},
 		{"the Job of the renewal issues a certificate", j.checkRenewalJob},
-		{"a ConfigMap and a Deployment are delivered after the renewal", func(ctx context.Context) error { return j.checkDelivery(ctx, "third") }},
+		{"a ConfigMap and a Deployment are delivered after the renewal",
+			func(ctx context.Context) error { return j.checkDelivery(ctx, "third") }},
 		{"memory", j.measureMemory},
 		{"karmadactl addons", j.checkAddons},
 		{"karmadactl register: an agent delivers in pull mode", j.checkPullMode},
@@ -86,7 +87,8 @@ func (j *journey) atHost(ctx context.Context, args ...string) (string, error) {
 }
 
 func (j *journey) init(ctx context.Context) (string, error) {
-	return j.atHost(ctx, "init", "--private-image-registry=localhost/karmada", "--karmada-data", j.data, "--karmada-pki", filepath.Join(j.data, "pki"))
+	return j.atHost(ctx, "init", "--private-image-registry=localhost/karmada", "--karmada-data", j.data, "--karmada-pki",
+		filepath.Join(j.data, "pki"))
 }
 
 func (j *journey) karmadaConfig() string { return filepath.Join(j.data, "karmada-apiserver.config") }
@@ -141,7 +143,8 @@ func (j *journey) checkUnchanged(ctx context.Context, name string) error {
 
 // join joins the host, whose Pods are real.
 func (j *journey) join(ctx context.Context) error {
-	if _, err := j.karmadactl(ctx, "join", member, "--kubeconfig", j.karmadaConfig(), "--cluster-kubeconfig", j.kubeconfig("admin")); err != nil {
+	if _, err := j.karmadactl(ctx, "join", member, "--kubeconfig", j.karmadaConfig(), "--cluster-kubeconfig",
+		j.kubeconfig("admin")); err != nil {
 		return err
 	}
 	return j.awaitMember(ctx, member)

@@ -14,7 +14,8 @@ const pulled = "pulled"
 
 // checkAddons installs the estimator of the member and the descheduler.
 func (j *journey) checkAddons(ctx context.Context) error {
-	_, err := j.atHost(ctx, "addons", "enable", install.DeschedulerProgram, install.EstimatorProgram, "--karmada-kubeconfig", j.karmadaConfig(),
+	_, err := j.atHost(ctx, "addons", "enable", install.DeschedulerProgram, install.EstimatorProgram, "--karmada-kubeconfig",
+		j.karmadaConfig(),
 		"-C", member, "--member-kubeconfig", j.kubeconfig("admin"))
 	if err != nil {
 		return err
@@ -25,7 +26,8 @@ func (j *journey) checkAddons(ctx context.Context) error {
 // checkPullMode registers the host in pull mode instead of push mode. One control plane cannot have the same
 // cluster twice.
 func (j *journey) checkPullMode(ctx context.Context) error {
-	if _, err := j.karmadactl(ctx, "unjoin", member, "--kubeconfig", j.karmadaConfig(), "--cluster-kubeconfig", j.kubeconfig("admin")); err != nil {
+	if _, err := j.karmadactl(ctx, "unjoin", member, "--kubeconfig", j.karmadaConfig(), "--cluster-kubeconfig",
+		j.kubeconfig("admin")); err != nil {
 		return err
 	}
 	command, err := j.karmadactl(ctx, "token", "create", "--print-register-command", "--kubeconfig", j.karmadaConfig())

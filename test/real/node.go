@@ -157,7 +157,8 @@ func (n *node) startNode(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(
-		n.servers.start(n.nodeProgram("kubelet"), "kubelet", "--config="+kubelet, "--kubeconfig="+n.kubeconfig("kubelet"), "--hostname-override="+nodeName, "--node-ip="+address),
+		n.servers.start(n.nodeProgram("kubelet"), "kubelet", "--config="+kubelet, "--kubeconfig="+n.kubeconfig("kubelet"),
+			"--hostname-override="+nodeName, "--node-ip="+address),
 		n.servers.start(n.nodeProgram("kube-proxy"), "kube-proxy", "--config="+proxy, "--hostname-override="+nodeName),
 	)
 	if err != nil {

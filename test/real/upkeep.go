@@ -80,7 +80,8 @@ func (j *journey) awaitReplaced(ctx context.Context, component client.Object, de
 // components returns the Deployments and StatefulSets of the control plane.
 func (j *journey) components(ctx context.Context) ([]client.Object, error) {
 	deployments, statefulSets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
-	if err := errors.Join(j.host.List(ctx, deployments, client.InNamespace(namespace)), j.host.List(ctx, statefulSets, client.InNamespace(namespace))); err != nil {
+	if err := errors.Join(j.host.List(ctx, deployments, client.InNamespace(namespace)),
+		j.host.List(ctx, statefulSets, client.InNamespace(namespace))); err != nil {
 		return nil, fmt.Errorf("listing the components: %w", err)
 	}
 	var all []client.Object
@@ -202,7 +203,8 @@ var installedKinds = []schema.GroupVersionKind{
 	{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "apps", Version: "v1", Kind: "StatefulSet"},
 	{Group: "batch", Version: "v1", Kind: "CronJob"}, {Group: "batch", Version: "v1", Kind: "Job"},
 	{Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "Pod"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 }
 
 // remove removes the control plane. The host must have no object of it, and keep what was delivered.

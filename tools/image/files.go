@@ -80,7 +80,8 @@ var licenseName = regexp.MustCompile(`(?i)^(LICEN[CS]E|COPYING|NOTICE|PATENTS)([
 
 // licenseFiles returns Karmada's license, and the licenses of Go and of all modules in the binary.
 func licenseFiles(ctx context.Context) ([]file, error) {
-	list, err := output(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/karmada")
+	list, err := output(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}\t{{.Dir}}{{end}}{{end}}",
+		"./cmd/karmada")
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,8 @@ func licensesOf(module, dir string) ([]file, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the license of %s: %w", module, err)
 		}
-		files = append(files, file{name: licenseDir + module + "/" + entry.Name(), mode: 0o644, data: bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))})
+		files = append(files, file{name: licenseDir + module + "/" + entry.Name(), mode: 0o644,
+			data: bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))})
 	}
 	return files, nil
 }

@@ -107,7 +107,8 @@ func (c content) image(platform v1.Platform, binary, work string) (v1.Image, err
 		return nil, fmt.Errorf("reading the configuration of the image: %w", err)
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Variant, config.Created = platform.OS, platform.Architecture, platform.Variant, v1.Time{Time: c.created}
+	config.OS, config.Architecture, config.Variant, config.Created = platform.OS, platform.Architecture, platform.Variant,
+		v1.Time{Time: c.created}
 	config.Config = v1.Config{
 		User: fmt.Sprintf("%d:%d", nonroot, nonroot), WorkingDir: "/", Env: []string{"PATH=" + defaultPath, "HOME=/tmp"},
 		Labels: map[string]string{

@@ -13,7 +13,8 @@ import (
 
 // allowedLicences lists the SPDX identifiers of the licenses that a dependency may have. All
 // of them allow everybody to use, change and redistribute our programs under our license.
-var allowedLicences = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "Zlib"}
+var allowedLicences = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense",
+	"Zlib"}
 
 // licenceRule recognizes a license by its text, which must contain all phrases of has and none of lacks.
 type licenceRule struct {
@@ -25,7 +26,8 @@ const bsdRedistribution = "redistribution and use in source and binary forms, wi
 
 // licenceRules apply to texts in lower case, with single spaces and plain quotes.
 var licenceRules = []licenceRule{
-	{licence: "Apache-2.0", has: []string{"apache license version 2.0, january 2004", "terms and conditions for use, reproduction, and distribution"}},
+	{licence: "Apache-2.0", has: []string{"apache license version 2.0, january 2004",
+		"terms and conditions for use, reproduction, and distribution"}},
 	{licence: "Apache-2.0", has: []string{"licensed under the apache license, version 2.0"}},
 	{licence: "MIT", has: []string{
 		"permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files",
@@ -39,7 +41,8 @@ var licenceRules = []licenceRule{
 	{licence: "MPL-2.0", has: []string{"mozilla public license", "version 2.0", "covered software"}},
 	{licence: "CC0-1.0", has: []string{"creative commons", "cc0 1.0 universal"}},
 	{licence: "Unlicense", has: []string{"this is free and unencumbered software released into the public domain"}},
-	{licence: "Zlib", has: []string{"this software is provided 'as-is', without any express or implied warranty", "altered source versions must be plainly marked"}},
+	{licence: "Zlib", has: []string{"this software is provided 'as-is', without any express or implied warranty",
+		"altered source versions must be plainly marked"}},
 	// Known licenses that are not allowed.
 	{licence: "GPL", has: []string{"gnu general public license"}, lacks: []string{"mozilla public license"}},
 	{licence: "LGPL", has: []string{"gnu lesser general public license"}, lacks: []string{"mozilla public license"}},
@@ -156,7 +159,8 @@ func renderPage(modules []module) ([]byte, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "<!-- Written by `make licenses`. -->\n# Licences of what is linked in\n\n"+
 		"Our own code is under the [Apache License 2.0](../LICENSE). The programs hold packages of %d other modules, and the standard library of Go (BSD-3-Clause). "+
-		"`make verify` fails when this list is out of date, and when a module has a licence that is not recognised or is none of: %s.\n\n", len(modules), strings.Join(allowedLicences, ", "))
+		"`make verify` fails when this list is out of date, and when a module has a licence that is not recognised or is none of: %s.\n\n",
+		len(modules), strings.Join(allowedLicences, ", "))
 	fmt.Fprint(&text, "| licence | modules |\n|---|---|\n")
 	for _, licence := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&text, "| %s | %d |\n", licence, counts[licence])

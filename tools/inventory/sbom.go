@@ -119,7 +119,8 @@ func composeDocument(info *debug.BuildInfo, version, sum string, licences map[st
 		}
 	}
 	goVersion := strings.TrimPrefix(info.GoVersion, "go")
-	std := component{Type: "library", Name: "std", Version: info.GoVersion, Licences: []licence{{goLicence}}, PURL: "pkg:golang/std@" + goVersion}
+	std := component{Type: "library", Name: "std", Version: info.GoVersion, Licences: []licence{{goLicence}},
+		PURL: "pkg:golang/std@" + goVersion}
 	std.Ref = std.PURL
 	composed := document{Format: "CycloneDX", SpecVersion: "1.6", Version: 1, Metadata: metadata{self}, Components: []component{std}}
 	for _, dep := range info.Deps {

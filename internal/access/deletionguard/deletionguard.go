@@ -79,8 +79,10 @@ func New(o Options) (*Guard, error) {
 		return nil, err
 	}
 	return &Guard{
-		factCollector: factCollector{karmadaCache: o.Karmada, apiReader: o.APIReader, discovery: o.Discovery, templates: &templateStateCache{entries: lru.New(maxTemplateStates)}, now: o.Now},
-		karmada:       o.Karmada, limits: o.Limits, recent: newRecentDeletions(), works: tracker, reports: o.Reports, events: o.Events, readEpoch: o.ReadEpoch,
+		factCollector: factCollector{karmadaCache: o.Karmada, apiReader: o.APIReader, discovery: o.Discovery,
+			templates: &templateStateCache{entries: lru.New(maxTemplateStates)}, now: o.Now},
+		karmada: o.Karmada, limits: o.Limits, recent: newRecentDeletions(), works: tracker, reports: o.Reports, events: o.Events,
+		readEpoch: o.ReadEpoch,
 	}, nil
 }
 
@@ -110,7 +112,8 @@ type Decision struct {
 //
 // If the cluster is unreachable, nothing can be deleted there, and the facts may change before the
 // cluster is reachable again. Process then neither counts deletions nor reads templates.
-func (g *Guard) Process(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, isReachable bool) (guard.Decision, error) {
+func (g *Guard) Process(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work,
+	isReachable bool) (guard.Decision, error) {
 	if g.works.isReleased(karmadaWork, g.now()) {
 		return guard.Decision{RecheckAfter: releasedWorkTTL}, nil
 	}
@@ -122,7 +125,8 @@ func (g *Guard) Process(ctx context.Context, cluster *clusterv1alpha1.Cluster, k
 	case decision.Action == guard.Keep:
 		if decision.Facts.AgentLostPermissions {
 			g.events.RecordFailure(cluster, workv1alpha1.EventReasonDeletionAbandoned, fmt.Errorf(
-				"the objects of Work %s/%s stay in the cluster: the execution namespace was deleted, and with it the permissions of the agent", karmadaWork.Namespace, karmadaWork.Name))
+				"the objects of Work %s/%s stay in the cluster: the execution namespace was deleted, and with it the permissions of the agent",
+				karmadaWork.Namespace, karmadaWork.Name))
 		}
 		return decision.Decision, g.Release(ctx, karmadaWork)
 	case g.agent != nil:
@@ -140,7 +144,8 @@ func (g *Guard) Process(ctx context.Context, cluster *clusterv1alpha1.Cluster, k
 
 // decide returns the decision about the deletion of a Work, without any effect except that it
 // counts the deletion.
-func (g *Guard) decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, isReachable bool) (Decision, error) {
+func (g *Guard) decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work,
+	isReachable bool) (Decision, error) {
 	if g.agent != nil {
 		facts, err := g.agent.collectFacts(ctx, karmadaWork)
 		return Decision{Decision: guard.DecideForAgent(facts)}, err
@@ -163,7 +168,8 @@ func (g *Guard) decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, ka
 
 // collectAllFacts returns the facts about the deletion of a Work, without the state of its
 // template.
-func (g *Guard) collectAllFacts(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (decision Decision, err error) {
+func (g *Guard) collectAllFacts(ctx context.Context, cluster *clusterv1alpha1.Cluster,
+	karmadaWork *workv1alpha1.Work) (decision Decision, err error) {
 	if decision.Facts, err = g.collectFacts(ctx, cluster, karmadaWork); err != nil {
 		return decision, err
 	}
@@ -197,7 +203,8 @@ func (g *Guard) isAllowed(karmadaWork *workv1alpha1.Work, current epoch.Epoch) b
 // hasAgentLostPermissions reports whether the agent may delete the objects of a Work but cannot do
 // so any more, because the execution namespace is being deleted. A cluster in deletion is left to
 // the cluster controller.
-func (g *Guard) hasAgentLostPermissions(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) (bool, error) {
+func (g *Guard) hasAgentLostPermissions(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work,
+	decision Decision) (bool, error) {
 	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || cluster.DeletionTimestamp != nil ||
 		!decision.epoch.Permits(karmadaWork) || decision.Facts.DeletionAge < guard.LostPermissionsDelay {
 		return false, nil
@@ -254,7 +261,8 @@ const (
 // writePermission permits the agent to delete the objects of a Work, or takes back its permission
 // if the deletion is held. The patch has the resourceVersion and the UID of the Work as
 // preconditions.
-func (g *Guard) writePermission(ctx context.Context, karmadaWork *workv1alpha1.Work, decision Decision) (recheckAfter time.Duration, err error) {
+func (g *Guard) writePermission(ctx context.Context, karmadaWork *workv1alpha1.Work,
+	decision Decision) (recheckAfter time.Duration, err error) {
 	desired := karmadaWork.DeepCopy()
 	recheckAfter = decision.RecheckAfter
 	if decision.Action == guard.Delete {

@@ -33,7 +33,8 @@ type factCollector struct {
 }
 
 // collectFacts reads the facts about the deletion of a Work from caches.
-func (f *factCollector) collectFacts(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Facts, error) {
+func (f *factCollector) collectFacts(ctx context.Context, cluster *clusterv1alpha1.Cluster,
+	karmadaWork *workv1alpha1.Work) (guard.Facts, error) {
 	facts := guard.Facts{ClusterUnregistering: cluster.DeletionTimestamp != nil, HeldFor: work.HeldFor(karmadaWork)}
 	facts.IsConfirmed = guard.IsDeletionConfirmed(cluster, karmadaWork)
 	_, facts.IsRejected = guard.ReadUserDecision(karmadaWork)
@@ -46,7 +47,8 @@ func (f *factCollector) collectFacts(ctx context.Context, cluster *clusterv1alph
 // verifyRequired reads from the API server whether the binding still requires the Work in the
 // cluster. A cache is not enough here: with a stale cache the object would be kept in the member
 // forever.
-func (f *factCollector) verifyRequired(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts guard.Facts) (guard.Facts, error) {
+func (f *factCollector) verifyRequired(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work,
+	facts guard.Facts) (guard.Facts, error) {
 	facts.Owner = guard.OwnerNone
 	if superseded, err := f.isSuperseded(ctx, karmadaWork); err != nil || superseded {
 		return facts, err
@@ -57,7 +59,8 @@ func (f *factCollector) verifyRequired(ctx context.Context, cluster *clusterv1al
 
 // recordOwner records the state of the owner of a Work. The owner is a binding of the Work, or the
 // Namespace that the Work delivers.
-func (f *factCollector) recordOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster,
+	karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if !work.HasBinding(karmadaWork) {
 		return f.recordNamespaceOwner(ctx, reader, karmadaWork, facts)
 	}
@@ -90,7 +93,8 @@ func (f *factCollector) recordOwner(ctx context.Context, reader client.Reader, c
 }
 
 // recordBinding records what a binding shows about the deletion of one of its Works.
-func (f *factCollector) recordBinding(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordBinding(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster,
+	karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	spec := bound.BindingSpec()
 	if binding.ExpectedClusters(spec).Has(cluster.Name) {
 		// A new Work takes over the objects of this Work only if both Works were made from the same
@@ -107,7 +111,8 @@ func (f *factCollector) recordBinding(ctx context.Context, bound binding.Object,
 }
 
 // recordExplanations records the explanations of a binding for its removal from a cluster.
-func (f *factCollector) recordExplanations(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordExplanations(ctx context.Context, bound binding.Object, cluster *clusterv1alpha1.Cluster,
+	karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	facts.HasDeparted = facts.HasDeparted || binding.HasDeparted(bound, cluster.Name, karmadaWork.CreationTimestamp.Time)
 	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, bound.BindingSpec(), f.now())
 	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, bound.BindingSpec(), bound.BindingStatus())
@@ -140,7 +145,8 @@ func (f *factCollector) areCopiesCurrent(ctx context.Context, bound binding.Obje
 // recordDependents records the explanations of the dependents of an attached binding, which are the
 // bindings that require it. A dependent that is still assigned to the cluster, or that does not
 // exist, explains nothing.
-func (f *factCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster,
+	karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if bound.BindingSpec().Placement != nil {
 		return nil
 	}
@@ -163,7 +169,8 @@ func (f *factCollector) recordDependents(ctx context.Context, reader client.Read
 // recordNamespaceOwner records the state of the Namespace that a Work delivers. If a Namespace is
 // deleted in a member, all objects in the Namespace are deleted too. A Namespace that is missing in
 // the cache is read from the API server.
-func (f *factCollector) recordNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+func (f *factCollector) recordNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *workv1alpha1.Work,
+	facts *guard.Facts) error {
 	owner := metav1.GetControllerOf(karmadaWork)
 	if owner == nil || owner.Kind != "Namespace" || owner.APIVersion != "v1" {
 		return nil
@@ -199,12 +206,14 @@ func (f *factCollector) isSuperseded(ctx context.Context, karmadaWork *workv1alp
 			continue
 		}
 		works := &workv1alpha1.WorkList{}
-		if err := f.karmadaCache.List(ctx, works, client.InNamespace(karmadaWork.Namespace), client.MatchingLabels{label: id}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := f.karmadaCache.List(ctx, works, client.InNamespace(karmadaWork.Namespace), client.MatchingLabels{label: id},
+			client.UnsafeDisableDeepCopy); err != nil {
 			return false, fmt.Errorf("listing Works beside %s/%s: %w", karmadaWork.Namespace, karmadaWork.Name, err)
 		}
 		for i := range works.Items {
 			otherWork := &works.Items[i]
-			if to, ok := binding.ReferencedBinding(otherWork, namespaced); ok && to == key && otherWork.Name != karmadaWork.Name && otherWork.DeletionTimestamp == nil {
+			if to, ok := binding.ReferencedBinding(otherWork, namespaced); ok && to == key && otherWork.Name != karmadaWork.Name &&
+				otherWork.DeletionTimestamp == nil {
 				return true, nil
 			}
 		}
@@ -233,7 +242,8 @@ func annotatedTemplateUID(manifest *unstructured.Unstructured) types.UID {
 // have no permanent ID. It contains the names of the bindings, because an ID can be copied to a
 // binding with another name.
 func bindingID(karmadaWork *workv1alpha1.Work) string {
-	id := karmadaWork.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] + karmadaWork.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
+	id := karmadaWork.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] +
+		karmadaWork.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
 	for _, namespaced := range []bool{true, false} {
 		if key, ok := binding.ReferencedBinding(karmadaWork, namespaced); ok && id != "" {
 			id += " " + key.String()

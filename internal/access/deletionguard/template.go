@@ -130,7 +130,8 @@ func (f *factCollector) readUncachedTemplateState(ctx context.Context, karmadaWo
 // unclaimedState returns the state of a template that no policy claims. The state is TemplateInUse
 // if a workload depends on the template, because the dependencies controller then creates the
 // binding of the template again.
-func (f *factCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.TemplateState {
+func (f *factCollector) unclaimedState(ctx context.Context, origin templateOrigin,
+	template *metav1.PartialObjectMetadata) guard.TemplateState {
 	bound, err := loop.ListBindings(ctx, f.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return guard.TemplateUnreadable
@@ -153,7 +154,8 @@ func (f *factCollector) unclaimedState(ctx context.Context, origin templateOrigi
 
 // readTemplateObject reads a template from the API server, in any served version of its kind. If
 // the returned state is TemplateInUse, the returned template is not nil.
-func (f *factCollector) readTemplateObject(ctx context.Context, origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
+func (f *factCollector) readTemplateObject(ctx context.Context,
+	origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
 	template, err := f.readTemplateVersion(ctx, origin, origin.kind.Version)
 	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || servedkinds.IsObjectAbsent(err, origin.key.Name) {
 		return template, templateStateFrom(err, origin.key.Name)
@@ -173,7 +175,8 @@ func (f *factCollector) readTemplateObject(ctx context.Context, origin templateO
 	return nil, guard.TemplateUnreadable
 }
 
-func (f *factCollector) readTemplateVersion(ctx context.Context, origin templateOrigin, version string) (*metav1.PartialObjectMetadata, error) {
+func (f *factCollector) readTemplateVersion(ctx context.Context, origin templateOrigin,
+	version string) (*metav1.PartialObjectMetadata, error) {
 	template := &metav1.PartialObjectMetadata{}
 	template.SetGroupVersionKind(origin.kind.GroupKind().WithVersion(version))
 	return template, f.apiReader.Get(ctx, origin.key, template)

@@ -47,9 +47,10 @@ type trackedWork struct {
 }
 
 func newWorkTracker(registry prometheus.Registerer) (*workTracker, error) {
-	t := &workTracker{works: map[types.NamespacedName]trackedWork{}, announcedReasons: map[string]string{}, heldGauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "karmada_work_deletions_held", Help: "Number of Works whose deletion waits for a confirmation or an explanation.",
-	}, []string{"member_cluster", "reason"})}
+	t := &workTracker{works: map[types.NamespacedName]trackedWork{}, announcedReasons: map[string]string{},
+		heldGauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "karmada_work_deletions_held", Help: "Number of Works whose deletion waits for a confirmation or an explanation.",
+		}, []string{"member_cluster", "reason"})}
 	if registry == nil {
 		return t, nil
 	}

@@ -219,7 +219,8 @@ func (w *Watcher) readEpoch(ctx context.Context) (domain.Snapshot, *corev1.Confi
 	err := w.options.Reader.List(ctx, list, client.InNamespace(clusterv1alpha1.NamespaceKarmadaSystem),
 		client.MatchingFields{"metadata.name": clusterv1alpha1.EpochName})
 	if err != nil {
-		return domain.Snapshot{}, nil, fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
+		return domain.Snapshot{}, nil, fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem,
+			clusterv1alpha1.EpochName, err)
 	}
 	sight := domain.Snapshot{ResourceVersion: list.ResourceVersion}
 	for i := range list.Items {

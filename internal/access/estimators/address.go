@@ -39,7 +39,8 @@ func (p *Pool) findAddresses(ctx context.Context, cluster string) (addresses, er
 	err := p.options.Services.Get(ctx, key, service)
 	if apierrors.IsNotFound(err) {
 		port := strconv.Itoa(p.options.Port)
-		return addresses{candidates: []string{net.JoinHostPort(host+".cluster.local", port), net.JoinHostPort(host, port)}, mayBeAbsent: true}, nil
+		return addresses{candidates: []string{net.JoinHostPort(host+".cluster.local", port), net.JoinHostPort(host, port)}, mayBeAbsent: true},
+			nil
 	}
 	if err != nil {
 		return addresses{}, fmt.Errorf("reading Service %s: %w", key, err)

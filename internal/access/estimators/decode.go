@@ -72,7 +72,8 @@ func decodeComponents(encoded []*estimatorpb.Component) ([]workv1alpha2.Componen
 		if err != nil {
 			return nil, fmt.Errorf("components[%d].replicaRequirements.%w", i, err)
 		}
-		components = append(components, workv1alpha2.Component{Name: component.GetName(), Replicas: component.GetReplicas(), ReplicaRequirements: requirements})
+		components = append(components, workv1alpha2.Component{Name: component.GetName(), Replicas: component.GetReplicas(),
+			ReplicaRequirements: requirements})
 	}
 	return components, nil
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // estimateFunc sends a request for one demand to the estimator of a cluster.
-type estimateFunc func(ctx context.Context, estimator estimatorpb.EstimatorClient, cluster string, assumed []*estimatorpb.AssumedWorkload) (int32, error)
+type estimateFunc func(ctx context.Context, estimator estimatorpb.EstimatorClient, cluster string,
+	assumed []*estimatorpb.AssumedWorkload) (int32, error)
 
 // newEstimate encodes the demand without its assumed workloads, and returns the function that sends
 // it. The requests of all clusters share the encoded demand.
@@ -21,7 +22,8 @@ func newEstimate(demand capacity.Demand) (estimateFunc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the requirements of a replica: %w", err)
 	}
-	return func(ctx context.Context, estimator estimatorpb.EstimatorClient, cluster string, assumed []*estimatorpb.AssumedWorkload) (int32, error) {
+	return func(ctx context.Context, estimator estimatorpb.EstimatorClient, cluster string, assumed []*estimatorpb.AssumedWorkload) (int32,
+		error) {
 		response, err := estimator.MaxAvailableReplicas(ctx, &estimatorpb.MaxAvailableReplicasRequest{
 			Cluster: cluster, ReplicaRequirements: shared.GetReplicaRequirements(), AssumedWorkloads: assumed,
 		})
@@ -34,7 +36,8 @@ func newSetsEstimate(demand capacity.Demand) (estimateFunc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the components: %w", err)
 	}
-	return func(ctx context.Context, estimator estimatorpb.EstimatorClient, cluster string, assumed []*estimatorpb.AssumedWorkload) (int32, error) {
+	return func(ctx context.Context, estimator estimatorpb.EstimatorClient, cluster string, assumed []*estimatorpb.AssumedWorkload) (int32,
+		error) {
 		response, err := estimator.MaxAvailableComponentSets(ctx, &estimatorpb.MaxAvailableComponentSetsRequest{
 			Cluster: cluster, Components: shared.GetComponents(), Namespace: shared.GetNamespace(), AssumedWorkloads: assumed,
 		})

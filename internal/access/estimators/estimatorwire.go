@@ -11,7 +11,8 @@ import (
 
 // EncodeReplicas returns the request for the number of replicas of the demand that fit into the
 // cluster. The components of the demand are not used.
-func EncodeReplicas(cluster string, demand capacity.Demand, assumed []capacity.AssumedWorkload) (*estimatorpb.MaxAvailableReplicasRequest, error) {
+func EncodeReplicas(cluster string, demand capacity.Demand,
+	assumed []capacity.AssumedWorkload) (*estimatorpb.MaxAvailableReplicasRequest, error) {
 	requirements, err := encodeReplicaRequirements(demand)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,8 @@ func DecodeReplicas(request *estimatorpb.MaxAvailableReplicasRequest) (capacity.
 
 // EncodeSets returns the request for the number of sets of the components of the demand that fit
 // into the cluster. The requirements of the demand are not used.
-func EncodeSets(cluster string, demand capacity.Demand, assumed []capacity.AssumedWorkload) (*estimatorpb.MaxAvailableComponentSetsRequest, error) {
+func EncodeSets(cluster string, demand capacity.Demand,
+	assumed []capacity.AssumedWorkload) (*estimatorpb.MaxAvailableComponentSetsRequest, error) {
 	components, err := encodeComponents(demand.Components)
 	if err != nil {
 		return nil, err
@@ -73,7 +75,8 @@ func DecodeSets(request *estimatorpb.MaxAvailableComponentSetsRequest) (capacity
 
 // EncodeUnschedulable returns the request for the number of Pods of the workload that have been
 // unschedulable for at least the threshold. The message holds only the identity of the workload.
-func EncodeUnschedulable(cluster string, workload workv1alpha2.ObjectReference, threshold time.Duration) *estimatorpb.UnschedulableReplicasRequest {
+func EncodeUnschedulable(cluster string, workload workv1alpha2.ObjectReference,
+	threshold time.Duration) *estimatorpb.UnschedulableReplicasRequest {
 	return &estimatorpb.UnschedulableReplicasRequest{
 		Cluster: cluster,
 		Resource: &estimatorpb.ObjectReference{

@@ -74,7 +74,8 @@ func NewPool(o PoolOptions) (*Pool, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	dialer := &net.Dialer{}
 	return &Pool{
-		options: o, openTimeout: openTimeout, now: time.Now, slots: make(chan struct{}, maxRequests), ctx: ctx, cancel: cancel, clusters: map[string]*estimator{},
+		options: o, openTimeout: openTimeout, now: time.Now, slots: make(chan struct{}, maxRequests), ctx: ctx, cancel: cancel,
+		clusters: map[string]*estimator{},
 		dialAddress: func(ctx context.Context, address string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		},
@@ -117,7 +118,8 @@ var errNoResponse = errors.New("no response")
 // UnschedulableReplicas returns how many Pods of the workload have been unschedulable for at least
 // the threshold. It returns one estimate for each cluster, in the order of the clusters. An
 // estimate is capacity.Unknown if the cluster has no estimator.
-func (p *Pool) UnschedulableReplicas(ctx context.Context, workload workv1alpha2.ObjectReference, threshold time.Duration, clusters []string) []capacity.Estimate {
+func (p *Pool) UnschedulableReplicas(ctx context.Context, workload workv1alpha2.ObjectReference, threshold time.Duration,
+	clusters []string) []capacity.Estimate {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Timeout, fmt.Errorf("%w within %s", errNoResponse, p.options.Timeout))
 	defer cancel()
 	ctx = withObject(ctx, workload)

@@ -42,7 +42,8 @@ func (w *PoolWatcher) Start(ctx context.Context) error {
 func (w *PoolWatcher) register(ctx context.Context) error {
 	onCluster := loop.Handlers[*clusterv1alpha1.Cluster]{Deleted: w.Pool.clusterDeleted}
 	onService := loop.Handlers[*corev1.Service]{
-		Added: func(added *corev1.Service, _ bool) { w.Pool.serviceChanged(added) }, Updated: w.Pool.serviceUpdated, Deleted: w.Pool.serviceChanged,
+		Added: func(added *corev1.Service, _ bool) { w.Pool.serviceChanged(added) }, Updated: w.Pool.serviceUpdated,
+		Deleted: w.Pool.serviceChanged,
 	}
 	if err := watch(ctx, w.Clusters, &clusterv1alpha1.Cluster{}, onCluster); err != nil {
 		return err

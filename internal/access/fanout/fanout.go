@@ -30,7 +30,8 @@ import (
 const maxWarnings = 20
 
 // requestInfoFactory parses paths of member API servers.
-var requestInfoFactory = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+var requestInfoFactory = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
+	GrouplessAPIPrefixes: sets.NewString("api")}
 
 // ParseRequest parses a request for a path of a member, such as /api/v1/pods.
 func ParseRequest(req *http.Request, path string) (*genericrequest.RequestInfo, error) {

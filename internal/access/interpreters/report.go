@@ -23,7 +23,8 @@ import (
 // Report returns the current binding, which is bound itself if nothing was written, and the result. If
 // the binding is out of date, it returns an error for which loop.IsStale holds instead of the result:
 // the next pass interprets again and reports then.
-func Report[B binding.Object](ctx context.Context, karmada client.StatusClient, bound B, conditionType string, result error, now time.Time) (current B, err error) {
+func Report[B binding.Object](ctx context.Context, karmada client.StatusClient, bound B, conditionType string, result error,
+	now time.Time) (current B, err error) {
 	if interpreter.IsBusy(result) {
 		return bound, result
 	}
@@ -36,7 +37,8 @@ func Report[B binding.Object](ctx context.Context, karmada client.StatusClient, 
 
 // writeCondition writes the condition unless the binding has it already. A nil condition changes
 // nothing.
-func writeCondition[B binding.Object](ctx context.Context, karmada client.StatusClient, bound B, condition *metav1.Condition, now time.Time) (current B, err error) {
+func writeCondition[B binding.Object](ctx context.Context, karmada client.StatusClient, bound B, condition *metav1.Condition,
+	now time.Time) (current B, err error) {
 	if condition == nil {
 		return bound, nil
 	}

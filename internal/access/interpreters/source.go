@@ -17,7 +17,8 @@ import (
 // NewSource returns a source for a controller that interprets objects. When rules change, the
 // source queues the requests of the changed kinds with low priority. The list function must return
 // every object of these kinds that a reconcile may have read before the call.
-func NewSource[request comparable](rules interpreter.Source, list func(context.Context, interpreter.Kinds) []request) source.TypedSource[request] {
+func NewSource[request comparable](rules interpreter.Source,
+	list func(context.Context, interpreter.Kinds) []request) source.TypedSource[request] {
 	changes := Observe(rules)
 	return source.TypedFunc[request](func(ctx context.Context, queue loop.Queue[request]) error {
 		go changes.Handle(ctx, func(ctx context.Context, kinds interpreter.Kinds) {
@@ -31,7 +32,8 @@ func NewSource[request comparable](rules interpreter.Source, list func(context.C
 // of one scope. The list function returns the bindings whose template has one of the given kinds.
 // isRelevant selects among these bindings, and nil selects all of them. from is a cache with the
 // index loop.BindingsByTemplate.
-func BindingsOf(from client.Reader, namespaced bool, isRelevant func(binding.Object) bool) func(context.Context, interpreter.Kinds) []reconcile.Request {
+func BindingsOf(from client.Reader, namespaced bool,
+	isRelevant func(binding.Object) bool) func(context.Context, interpreter.Kinds) []reconcile.Request {
 	return func(ctx context.Context, kinds interpreter.Kinds) []reconcile.Request {
 		found, err := listBindings(ctx, from, namespaced, kinds)
 		if err != nil {

@@ -215,7 +215,8 @@ func (c *Clusters) getFromEntry(ctx context.Context, e *memberEntry, cluster *cl
 	return c.openEntry(ctx, e, cluster, secret)
 }
 
-func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (*Member, error) {
+func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clusterv1alpha1.Cluster,
+	secret *corev1.Secret) (*Member, error) {
 	source := newConnectionSource(cluster)
 	source.ca = string(secret.Data[clusterv1alpha1.SecretCADataKey])
 	if e.member != nil && e.source.equal(source) {
@@ -241,7 +242,8 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 	if err != nil {
 		return nil, err
 	}
-	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds, e.managed) //nolint:contextcheck // a member outlives the request that opens it
+	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds,
+		e.managed) //nolint:contextcheck // a member outlives the request that opens it
 	if err != nil {
 		return nil, err
 	}

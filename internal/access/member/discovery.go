@@ -34,7 +34,8 @@ func (m *Member) readResources(ctx context.Context) ([]*metav1.APIResourceList, 
 	}
 	lists := make([]*metav1.APIResourceList, 0, len(resources))
 	count := 0
-	for _, version := range slices.SortedFunc(maps.Keys(resources), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, version := range slices.SortedFunc(maps.Keys(resources),
+		func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
 		lists = append(lists, resources[version])
 		count += len(resources[version].APIResources)
 	}
@@ -122,7 +123,8 @@ func groupVersionsOf(groups *metav1.APIGroupList) []schema.GroupVersion {
 
 // readVersions reads each group version from an API server without aggregated discovery. All
 // requests together have the timeout of one request.
-func (m *Member) readVersions(ctx context.Context, versions []schema.GroupVersion) (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error) {
+func (m *Member) readVersions(ctx context.Context,
+	versions []schema.GroupVersion) (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	var mu sync.Mutex

@@ -36,7 +36,8 @@ func (k *KindUnservedError) Unwrap() error { return k.Cause }
 // discovery response contains the kind in no version of its group, and no CustomResourceDefinition of
 // the member defines the kind. For any other response the error is of type KindUnservedError. All
 // requests after the first one together have the timeout of one request.
-func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind,
+	key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object, err := m.GetLive(ctx, kind, key)
 	if !mayBeUnserved(err, key.Name) {
 		return nilIfAbsent(object, err, key.Name)

@@ -202,7 +202,8 @@ func (i *identityVerifier) unknownError(cause error) error {
 func (i *identityVerifier) mismatchError(seen string) error {
 	i.generation.Add(1)
 	i.metrics.countIdentityCheck(i.cluster, false)
-	return &IdentityError{Identity: domain.IdentityCheck{OtherID: seen}, message: domain.MismatchMessage(i.cluster, i.endpoint, i.expectedID, seen)}
+	return &IdentityError{Identity: domain.IdentityCheck{OtherID: seen},
+		message: domain.MismatchMessage(i.cluster, i.endpoint, i.expectedID, seen)}
 }
 
 // statusError reports a response with a status other than 200.

@@ -109,6 +109,7 @@ func (i inventoryBounds) objectError(err error) error {
 	if !errors.Is(err, domain.ErrTooManyResourceNames) {
 		return err
 	}
-	err = i.member.bounds.Hits.Record(bounds.ExceededError{Bound: bounds.ResourceNames, Subject: i.subject, Detail: "an object has " + err.Error()})
+	err = i.member.bounds.Hits.Record(bounds.ExceededError{Bound: bounds.ResourceNames, Subject: i.subject,
+		Detail: "an object has " + err.Error()})
 	return fmt.Errorf("reading %s: %w", i.subject, err)
 }

@@ -115,7 +115,8 @@ func listableKinds(lists []*metav1.APIResourceList) map[schema.GroupVersionKind]
 	return kinds
 }
 
-func listManagedKind(ctx context.Context, member metadata.Interface, kind schema.GroupVersionKind, resource schema.GroupVersionResource) ([]ManagedObject, error) {
+func listManagedKind(ctx context.Context, member metadata.Interface, kind schema.GroupVersionKind,
+	resource schema.GroupVersionResource) ([]ManagedObject, error) {
 	var found []ManagedObject
 	page := metav1.ListOptions{Limit: managedPageSize, LabelSelector: watches.ManagedSelector}
 	for {

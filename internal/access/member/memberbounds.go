@@ -26,6 +26,7 @@ func (m *Member) limitAmount(bound bounds.Bound, subject, unit string, amount, l
 	if amount <= limit {
 		return nil
 	}
-	err := m.bounds.Hits.Record(bounds.ExceededError{Bound: bound, Subject: subject, Limit: int64(limit), Measured: int64(limit) + 1, Unit: unit})
+	err := m.bounds.Hits.Record(bounds.ExceededError{Bound: bound, Subject: subject, Limit: int64(limit), Measured: int64(limit) + 1,
+		Unit: unit})
 	return fmt.Errorf("reading %s: %w", subject, err)
 }

@@ -48,7 +48,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}, []string{"member_cluster", "result"})
 	return m, errors.Join(
 		loop.RegisterMetric(registry, &m.exceededBounds), loop.RegisterMetric(registry, &m.identityChecks),
-		loop.RegisterMetric(registry, &m.poolGets), loop.RegisterMetric(registry, &m.poolPuts), loop.RegisterMetric(registry, &m.credentialExpiry))
+		loop.RegisterMetric(registry, &m.poolGets), loop.RegisterMetric(registry, &m.poolPuts),
+		loop.RegisterMetric(registry, &m.credentialExpiry))
 }
 
 // setCredentialExpiry sets the time at which the credentials of a member expire.

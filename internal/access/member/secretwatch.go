@@ -148,7 +148,8 @@ func (c *Clusters) readSecret(ctx context.Context, cluster string, ref types.Nam
 	secret := &corev1.Secret{}
 	err := c.options.Secrets.Get(ctx, ref, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("cluster %q: there is no secret %s, which holds its token: join the cluster again, or create it (%w)", cluster, ref, err)
+		return nil, fmt.Errorf("cluster %q: there is no secret %s, which holds its token: join the cluster again, or create it (%w)", cluster,
+			ref, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading secret %s of cluster %q: %w", ref, cluster, err)

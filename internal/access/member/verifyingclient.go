@@ -24,7 +24,8 @@ type verifyingClient struct {
 	queryKind func(context.Context, schema.GroupVersionKind) servedkinds.Availability
 }
 
-func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker, ask func(context.Context, schema.GroupVersionKind) servedkinds.Availability) client.Client {
+func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker,
+	ask func(context.Context, schema.GroupVersionKind) servedkinds.Availability) client.Client {
 	return &verifyingClient{Client: memberClient, hits: hits, queryKind: ask}
 }
 
@@ -97,9 +98,12 @@ func (v *verifyingClient) requestKey(object client.Object, key client.ObjectKey)
 func (v *verifyingClient) requireSameObject(object client.Object, requested client.ObjectKey, uid types.UID) error {
 	switch got := client.ObjectKeyFromObject(object); {
 	case got != requested:
-		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the request was for %q, but the member answered with %q", requested, conditions.Truncate(conditions.ToPrintable(got.String()), 256)))
+		return v.recordWrongObject(object, requested.Name,
+			fmt.Sprintf("the request was for %q, but the member answered with %q", requested,
+				conditions.Truncate(conditions.ToPrintable(got.String()), 256)))
 	case uid != "" && object.GetUID() != uid:
-		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the request was for %q with one UID, but the member answered with another UID", requested))
+		return v.recordWrongObject(object, requested.Name,
+			fmt.Sprintf("the request was for %q with one UID, but the member answered with another UID", requested))
 	}
 	return nil
 }
@@ -127,5 +131,6 @@ func (v *verifyingClient) verifyNotFound(ctx context.Context, object client.Obje
 
 func (v *verifyingClient) recordWrongObject(object client.Object, name, detail string) error {
 	kind := object.GetObjectKind().GroupVersionKind()
-	return v.hits.Record(bounds.ExceededError{Bound: bounds.ObjectIdentity, Subject: fmt.Sprintf("%s %s", kind.GroupKind(), name), Detail: detail})
+	return v.hits.Record(bounds.ExceededError{Bound: bounds.ObjectIdentity, Subject: fmt.Sprintf("%s %s", kind.GroupKind(), name),
+		Detail: detail})
 }

@@ -167,7 +167,8 @@ func readToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, isOwn bool
 	case isOwn:
 		ref, field, kind, remedy = cluster.Spec.SecretRef, "spec.secretRef", "secret", "join the cluster again"
 	case cluster.Spec.SyncMode == clusterv1alpha1.Pull:
-		remedy, refRemedy = "restart its agent, which writes the token to the Secret", "start the agent with --report-secrets including KubeImpersonator"
+		remedy, refRemedy = "restart its agent, which writes the token to the Secret",
+			"start the agent with --report-secrets including KubeImpersonator"
 	}
 	if ref == nil {
 		return fail("%s is empty: %s", field, refRemedy)

@@ -62,7 +62,8 @@ func (p *Proxy) Do(ctx context.Context, cluster string, caller user.Info, reques
 
 // Handler returns a handler that forwards a request of a caller to a path of a cluster. It also forwards requests
 // to switch protocols.
-func (p *Proxy) Handler(ctx context.Context, cluster string, caller user.Info, path string, responder rest.Responder) (http.Handler, error) {
+func (p *Proxy) Handler(ctx context.Context, cluster string, caller user.Info, path string,
+	responder rest.Responder) (http.Handler, error) {
 	c, err := p.clientFor(ctx, cluster, caller)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ func NewWorkGetter(karmada kubernetes.Interface) WorkGetter {
 // requireDelivery returns an error unless the control plane delivers the object to the cluster. A cluster's
 // response is no reason to send it a write, because every cluster can claim any object. The object's Work is
 // the proof, because no member can write it. Its name is one of work.Names.
-func (p *Proxy) requireDelivery(ctx context.Context, info *genericrequest.RequestInfo, cluster string, object *metav1.PartialObjectMetadata) error {
+func (p *Proxy) requireDelivery(ctx context.Context, info *genericrequest.RequestInfo, cluster string,
+	object *metav1.PartialObjectMetadata) error {
 	kind := object.GroupVersionKind()
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	if p.sources.Work == nil || object.UID == "" || resource.Resource != info.Resource {

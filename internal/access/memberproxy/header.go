@@ -107,7 +107,8 @@ func (c *call) memberLocation(resp *http.Response) (path string, ok bool) {
 	if !below || rest != "" && !strings.HasPrefix(rest, "/") || ValidatePath(to.Path) != nil {
 		return "", false
 	}
-	location := url.URL{Path: "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/" + c.cluster.Name + "/proxy", RawQuery: to.RawQuery}
+	location := url.URL{Path: "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/" + c.cluster.Name + "/proxy",
+		RawQuery: to.RawQuery}
 	return strings.Replace(location.String(), location.Path, location.Path+rest, 1), true
 }
 

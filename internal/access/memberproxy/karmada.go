@@ -54,7 +54,8 @@ func (k *karmadaServer) forward(w http.ResponseWriter, req *http.Request, path s
 		impersonate(req.Header, caller)
 		resp, err := k.transport.RoundTrip(req)
 		if err != nil {
-			return nil, fanout.NewStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable, "the Karmada API server does not respond: %v; try again", err)
+			return nil, fanout.NewStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
+				"the Karmada API server does not respond: %v; try again", err)
 		}
 		return resp, nil
 	}

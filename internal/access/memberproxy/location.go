@@ -106,7 +106,8 @@ func escapedSuffix(path string, request *url.URL) (string, bool) {
 // redirectToSlash redirects reads of an empty path in the member to the same URL with a slash, because relative
 // links require the slash. It reports whether it wrote a redirect.
 func redirectToSlash(path string, w http.ResponseWriter, req *http.Request) bool {
-	if strings.TrimSuffix(path, "/") != "" || strings.HasSuffix(req.URL.Path, "/") || req.Method != http.MethodGet && req.Method != http.MethodHead {
+	if strings.TrimSuffix(path, "/") != "" || strings.HasSuffix(req.URL.Path, "/") ||
+		req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return false
 	}
 	to := url.URL{Path: req.URL.Path + "/", RawQuery: req.URL.RawQuery}

@@ -29,7 +29,8 @@ type memoryLimits struct {
 }
 
 // defaultMemoryLimits allow responses with some thousand Pods. The largest object in etcd has 1.5 MiB.
-var defaultMemoryLimits = memoryLimits{lookup: 4 * mib, member: 32 * mib, request: 256 * mib, perMember: 128 * mib, all: 512 * mib, wait: 3 * time.Second}
+var defaultMemoryLimits = memoryLimits{lookup: 4 * mib, member: 32 * mib, request: 256 * mib, perMember: 128 * mib, all: 512 * mib,
+	wait: 3 * time.Second}
 
 // errMemoryExhausted means that other requests to all clusters use all memory.
 var errMemoryExhausted = errors.New("no memory left")

@@ -48,7 +48,8 @@ func NewReader(manager *watches.Manager, live client.Reader) *Reader {
 
 // GetCached returns a template from the watch of its kind, or nil if the watch does not contain it. If
 // the kind is not watched, it calls the API server.
-func (r *Reader) GetCached(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+func (r *Reader) GetCached(ctx context.Context, kind schema.GroupVersionKind,
+	key types.NamespacedName) (*unstructured.Unstructured, error) {
 	if object, isUsable := r.getWatched(ctx, kind, key); isUsable {
 		return object, nil
 	}
@@ -98,7 +99,8 @@ func (r *Reader) GetLive(ctx context.Context, kind schema.GroupVersionKind, key 
 
 // List returns the objects in a namespace that match a selector. With an empty namespace it returns
 // the cluster-scoped objects.
-func (r *Reader) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+func (r *Reader) List(ctx context.Context, kind schema.GroupVersionKind, namespace string,
+	selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	watched, isUsable := r.listWatched(ctx, kind, namespace, selector)
 	if !isUsable {
 		var err error
@@ -123,7 +125,8 @@ func (r *Reader) ListCached(ctx context.Context, kind schema.GroupVersionKind) [
 	return found
 }
 
-func (r *Reader) getWatched(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, bool) {
+func (r *Reader) getWatched(ctx context.Context, kind schema.GroupVersionKind,
+	key types.NamespacedName) (*unstructured.Unstructured, bool) {
 	objects, isListed := r.objects(ctx, kind)
 	if !isListed {
 		return nil, false
@@ -131,7 +134,8 @@ func (r *Reader) getWatched(ctx context.Context, kind schema.GroupVersionKind, k
 	return objects.Get(key)
 }
 
-func (r *Reader) listWatched(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, bool) {
+func (r *Reader) listWatched(ctx context.Context, kind schema.GroupVersionKind, namespace string,
+	selector labels.Selector) ([]*unstructured.Unstructured, bool) {
 	objects, isListed := r.objects(ctx, kind)
 	if !isListed {
 		return nil, false
@@ -158,12 +162,14 @@ func (r *Reader) find(kind schema.GroupVersionKind) (_ watches.Objects, isWatche
 	return r.watches.Find(watches.ControlPlane, watches.Query{Kind: kind})
 }
 
-func (r *Reader) listLive(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+func (r *Reader) listLive(ctx context.Context, kind schema.GroupVersionKind, namespace string,
+	selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := r.live.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+	err := r.live.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector},
+		client.UnsafeDisableDeepCopy)
 	if err != nil && !isNotFound(err) {
 		return nil, fmt.Errorf("listing %s %q: %w", kind.Kind, selector, err)
 	}

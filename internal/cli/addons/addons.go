@@ -42,9 +42,11 @@ func addons() []addon {
 	named := func(name string) func(*session) string { return func(*session) string { return name } }
 	return []addon{
 		{name: install.DeschedulerProgram, enable: enableDescheduler, disable: disableDescheduler, deployment: named(install.DeschedulerProgram)},
-		{name: metricsAdapter, deployment: named(metricsAdapter), apiServices: []string{"v1beta1.metrics.k8s.io", "v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"}},
+		{name: metricsAdapter, deployment: named(metricsAdapter),
+			apiServices: []string{"v1beta1.metrics.k8s.io", "v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"}},
 		{name: install.EstimatorProgram, enable: enableEstimator, disable: disableEstimator, deployment: estimatorDeployment},
-		{name: install.SearchProgram, enable: enableSearch, disable: disableSearch, deployment: named(install.SearchProgram), apiServices: []string{"v1alpha1." + searchv1alpha1.GroupName}},
+		{name: install.SearchProgram, enable: enableSearch, disable: disableSearch, deployment: named(install.SearchProgram),
+			apiServices: []string{"v1alpha1." + searchv1alpha1.GroupName}},
 	}
 }
 

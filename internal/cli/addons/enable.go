@@ -102,7 +102,8 @@ func (o *enableOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	program.AddContext(cmd, "member-context", &o.member.Context, command.MemberContextUsage, func() string { return o.member.Path })
 	flags.StringVar(&o.hostDomain, "host-cluster-domain", "cluster.local", "DNS domain of the host cluster")
 	flags.IntVar(&o.podTimeout, "pod-timeout", defaultPodTimeout, "seconds to wait for the Pods of an addon")
-	flags.IntVar(&o.apiServiceTimeout, "apiservice-timeout", defaultAPIServiceTimeout, "seconds to wait for the APIServices of an addon in the control plane")
+	flags.IntVar(&o.apiServiceTimeout, "apiservice-timeout", defaultAPIServiceTimeout,
+		"seconds to wait for the APIServices of an addon in the control plane")
 	flags.StringVar(&o.registry, "private-image-registry", "", "registry of the image of Karmada, which contains all programs")
 	for _, row := range []struct{ addon, prefix, priority string }{
 		{install.DeschedulerProgram, install.DeschedulerProgram, "descheduler"},
@@ -134,7 +135,8 @@ func (o *enableOptions) validate(s *session, selected []addon) error {
 			return command.NewUsageError("--%s-image %q: %w", row.name, image, err)
 		}
 		if replicas := o.addons[row.name].replicas; replicas < 1 {
-			return command.NewUsageError("the number of replicas of %s is %d: it must be at least 1; use the command disable to remove the addon", row.name, replicas)
+			return command.NewUsageError("the number of replicas of %s is %d: it must be at least 1; use the command disable to remove the addon",
+				row.name, replicas)
 		}
 		if row.name != install.EstimatorProgram {
 			continue

@@ -34,7 +34,8 @@ func estimatorDeployment(s *session) string {
 func validateCluster(cluster string) error {
 	service := clusterv1alpha1.EstimatorPrefix + cluster
 	if problems := validation.IsDNS1035Label(service); len(problems) > 0 {
-		return command.NewUsageError("--cluster %s: the name of its Service would be %s, which is invalid: %s", cluster, service, strings.Join(problems, ", "))
+		return command.NewUsageError("--cluster %s: the name of its Service would be %s, which is invalid: %s", cluster, service,
+			strings.Join(problems, ", "))
 	}
 	return nil
 }
@@ -90,7 +91,8 @@ func (s *session) verifyKarmada(ctx context.Context) error {
 	cluster.SetGroupVersionKind(clusterv1alpha1.GroupVersion.WithKind("Cluster"))
 	err = s.karmada.Get(ctx, client.ObjectKey{Name: s.cluster}, cluster)
 	if apierrors.IsNotFound(err) {
-		s.program.Messagef("%s %s has no Cluster %s yet: the estimator is used as soon as the cluster joins under this name", s.program.Style.Warn("warning:"), karmadaName, s.cluster)
+		s.program.Messagef("%s %s has no Cluster %s yet: the estimator is used as soon as the cluster joins under this name",
+			s.program.Style.Warn("warning:"), karmadaName, s.cluster)
 		return nil
 	}
 	if err != nil {
@@ -212,7 +214,8 @@ func (s *session) deleteCertificates(ctx context.Context) error {
 		return err
 	}
 	deployments := &appsv1.DeploymentList{}
-	if err := s.host.List(ctx, deployments, client.InNamespace(s.hostFlags.Namespace), client.MatchingLabels{clusterv1alpha1.InstalledByLabel: installerName}); err != nil {
+	if err := s.host.List(ctx, deployments, client.InNamespace(s.hostFlags.Namespace),
+		client.MatchingLabels{clusterv1alpha1.InstalledByLabel: installerName}); err != nil {
 		return fmt.Errorf("listing the Deployments of addons in %s: %w", hostName, err)
 	}
 	if len(deployments.Items) > 0 {

@@ -64,7 +64,8 @@ func verifyMemberAccess(ctx context.Context, config *rest.Config, origin string)
 	if err != nil {
 		return fmt.Errorf("creating a client of the member: %w", err)
 	}
-	for _, kind := range []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("NodeList"), corev1.SchemeGroupVersion.WithKind("PodList")} {
+	for _, kind := range []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("NodeList"),
+		corev1.SchemeGroupVersion.WithKind("PodList")} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind)
 		if err := member.List(ctx, list, client.Limit(1)); err != nil {

@@ -29,7 +29,8 @@ func (s *session) renderAddon(ctx context.Context, key string, given, others val
 	all = rendering.Merge(all, stored)
 	all = rendering.Merge(all, others)
 	all = rendering.Merge(all, values{"installMode": "component", "components": []any{key}, key: given})
-	installation := rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.hostFlags.Namespace, Version: version.Get().GitVersion, Values: all}
+	installation := rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.hostFlags.Namespace,
+		Version: version.Get().GitVersion, Values: all}
 	rendered, err := installation.Host()
 	if err != nil {
 		return nil, err

@@ -46,7 +46,8 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 	if err != nil {
 		return 0, err
 	}
-	objects, err := s.renderAddon(ctx, searchKey, o.componentValues(install.SearchProgram), values{"etcd": etcd, "clusterDomain": o.hostDomain})
+	objects, err := s.renderAddon(ctx, searchKey, o.componentValues(install.SearchProgram),
+		values{"etcd": etcd, "clusterDomain": o.hostDomain})
 	if err != nil {
 		return 0, err
 	}
@@ -65,7 +66,8 @@ func enableSearch(ctx context.Context, s *session, o *enableOptions) (written in
 	if err != nil {
 		return written, fmt.Errorf("%s: %w", karmadaName, err)
 	}
-	return written, install.AwaitAPIServices(ctx, config, time.Duration(o.apiServiceTimeout)*time.Second, install.APIServiceNames(registration)...)
+	return written, install.AwaitAPIServices(ctx, config, time.Duration(o.apiServiceTimeout)*time.Second,
+		install.APIServiceNames(registration)...)
 }
 
 // disableSearch removes the registration before the server, because an APIService without a server blocks
@@ -109,7 +111,8 @@ func (s *session) readEtcdValues(ctx context.Context) (values, error) {
 	}
 	servers, prefix := etcdArguments(deployment)
 	if servers == "" {
-		return nil, fmt.Errorf("no container of Deployment %s/%s of %s has the argument --etcd-servers=URLS, which karmada-search needs too", s.hostFlags.Namespace, apiServer, hostName)
+		return nil, fmt.Errorf("no container of Deployment %s/%s of %s has the argument --etcd-servers=URLS, which karmada-search needs too",
+			s.hostFlags.Namespace, apiServer, hostName)
 	}
 	return externalEtcd(servers, prefix), nil
 }

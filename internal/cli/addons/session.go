@@ -48,9 +48,11 @@ type session struct {
 func (s *session) addFlags(cmd *cobra.Command) {
 	s.hostFlags.AddFlags(s.program, cmd, "components")
 	flags := cmd.Flags()
-	flags.StringVar(&s.karmadaFlags.Path, "karmada-kubeconfig", defaultKarmadaKubeconfig, "kubeconfig of the control plane. Without this flag and this file, the certificates of the installation in the host cluster are used")
+	flags.StringVar(&s.karmadaFlags.Path, "karmada-kubeconfig", defaultKarmadaKubeconfig,
+		"kubeconfig of the control plane. Without this flag and this file, the certificates of the installation in the host cluster are used")
 	_ = cmd.MarkFlagFilename("karmada-kubeconfig")
-	s.program.AddContext(cmd, "karmada-context", &s.karmadaFlags.Context, "context of the control plane in its kubeconfig; the current one if empty", func() string { return s.karmadaFlags.Path })
+	s.program.AddContext(cmd, "karmada-context", &s.karmadaFlags.Context,
+		"context of the control plane in its kubeconfig; the current one if empty", func() string { return s.karmadaFlags.Path })
 	flags.StringVarP(&s.cluster, "cluster", "C", "", "member that the estimator serves")
 }
 

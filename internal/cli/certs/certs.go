@@ -84,7 +84,8 @@ func (s *session) read(ctx context.Context) (Installation, certificates.Set, cer
 	}
 	set, spec, err := installation.Certificates(ctx)
 	if err != nil {
-		return nil, nil, certificates.Spec{}, fmt.Errorf("reading the certificates in namespace %s of the host cluster: %w", s.host.Namespace, err)
+		return nil, nil, certificates.Spec{}, fmt.Errorf("reading the certificates in namespace %s of the host cluster: %w", s.host.Namespace,
+			err)
 	}
 	return installation, set, spec, nil
 }

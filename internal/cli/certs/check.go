@@ -86,7 +86,8 @@ func addNeeded(list []certificates.Certificate, needed []certificates.Change, no
 		at := slices.IndexFunc(list, func(c certificates.Certificate) bool { return c.Name == change.Name })
 		switch {
 		case at < 0:
-			list = append(list, certificates.Certificate{Name: change.Name, IsAuthority: slices.Contains(certificates.AuthorityNames(), change.Name), Problem: change.Reason})
+			list = append(list, certificates.Certificate{Name: change.Name, IsAuthority: slices.Contains(certificates.AuthorityNames(), change.Name),
+				Problem: change.Reason})
 		case list[at].Problem == "" && !list[at].IsDue(now):
 			list[at].Problem = change.Reason
 		}
@@ -133,7 +134,8 @@ func (r report) output() console.Output {
 	for _, one := range r {
 		list.Names = append(list.Names, one.Name)
 		list.Rows = append(list.Rows, []string{
-			one.Name, console.OrNone(one.Subject), console.OrNone(one.Issuer), formatTime(one.NotAfter), formatTime(one.RenewAt), one.State, formatTime(one.NotBefore), console.OrNone(one.Serial),
+			one.Name, console.OrNone(one.Subject), console.OrNone(one.Issuer), formatTime(one.NotAfter), formatTime(one.RenewAt), one.State,
+			formatTime(one.NotBefore), console.OrNone(one.Serial),
 		})
 	}
 	return list

@@ -29,16 +29,18 @@ An authority is not renewed: see "rotate-ca".`,
 			{{program}} certs renew apiserver`),
 		Args: validateLeafNames,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			changes, err := s.change(cmd.Context(), isDryRun, func(set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error) {
-				return certificates.Renew(set, spec, names, now)
-			})
+			changes, err := s.change(cmd.Context(), isDryRun,
+				func(set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error) {
+					return certificates.Renew(set, spec, names, now)
+				})
 			if err == nil && len(changes) == 0 {
 				s.program.Messagef("no certificate is due for renewal")
 			}
 			return err
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return slices.DeleteFunc(certificates.LeafNames(), func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
+			return slices.DeleteFunc(certificates.LeafNames(), func(name string) bool { return slices.Contains(args, name) }),
+				cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	s.addFlags(cmd)

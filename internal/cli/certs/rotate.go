@@ -155,7 +155,8 @@ func (r *rotation) run(ctx context.Context, step rotationStep) (err error) {
 			return err
 		}
 	}
-	changes, err := r.change(ctx, r.isDryRun, func(set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set, []certificates.Change, error) {
+	changes, err := r.change(ctx, r.isDryRun, func(set certificates.Set, spec certificates.Spec, now time.Time) (certificates.Set,
+		[]certificates.Change, error) {
 		return step.issue(r, set, spec, now)
 	})
 	switch {
@@ -191,7 +192,8 @@ func (r *rotation) readGiven() (pki.GivenAuthority, error) {
 	case r.certFile == "" || r.keyFile == "":
 		return pki.GivenAuthority{}, command.NewUsageError("--ca-cert-file and --ca-key-file belong together: set both")
 	case r.rotated != certificates.CA:
-		return pki.GivenAuthority{}, command.NewUsageError("--ca-cert-file: only the authority %s can be given, not %s", certificates.CA, r.rotated)
+		return pki.GivenAuthority{}, command.NewUsageError("--ca-cert-file: only the authority %s can be given, not %s", certificates.CA,
+			r.rotated)
 	}
 	cert, err := readFile(r.certFile)
 	if err != nil {

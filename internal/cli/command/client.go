@@ -12,7 +12,8 @@ import (
 )
 
 // NewKindClient returns a client of the control plane that knows only the given kind, so it needs no discovery.
-func NewKindClient(config *rest.Config, kind schema.GroupVersionKind, scope meta.RESTScope, addToScheme func(*runtime.Scheme) error) (client.Client, error) {
+func NewKindClient(config *rest.Config, kind schema.GroupVersionKind, scope meta.RESTScope,
+	addToScheme func(*runtime.Scheme) error) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := addToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering API types: %w", err)
@@ -39,7 +40,8 @@ func ForEachPage[L any, P interface {
 }
 
 // ForEachPageOf does the same as ForEachPage for a list whose kind is set in the empty list.
-func ForEachPageOf[P client.ObjectList](ctx context.Context, karmada client.Reader, empty P, take func(P), options ...client.ListOption) error {
+func ForEachPageOf[P client.ObjectList](ctx context.Context, karmada client.Reader, empty P, take func(P),
+	options ...client.ListOption) error {
 	for next := ""; ; {
 		// Each page has its own list, because a decoder keeps fields of a list that the next page does not set.
 		list, _ := empty.DeepCopyObject().(P)

@@ -48,8 +48,10 @@ func (h *Host) AddFlags(p *Program, cmd *cobra.Command, content string) {
 	flags := cmd.Flags()
 	flags.StringVar(&h.Path, "kubeconfig", "", "kubeconfig of the host cluster; if empty, $KUBECONFIG or ~/.kube/config")
 	_ = cmd.MarkFlagFilename("kubeconfig")
-	p.AddContext(cmd, "context", &h.Context, "context of the host cluster in its kubeconfig; the current context if empty", func() string { return h.Path })
-	flags.StringVarP(&h.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the "+content+" in the host cluster")
+	p.AddContext(cmd, "context", &h.Context, "context of the host cluster in its kubeconfig; the current context if empty",
+		func() string { return h.Path })
+	flags.StringVarP(&h.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem,
+		"namespace of the "+content+" in the host cluster")
 }
 
 // KarmadaKubeconfig returns the kubeconfig of the control plane with the given context.
@@ -120,7 +122,8 @@ func (c contextFlag) Set(context string) error {
 // subcommands.
 func (p *Program) AddKarmadaContext(cmd *cobra.Command, context *string) {
 	p.contextTargets = append(p.contextTargets, context)
-	p.AddContext(cmd, "karmada-context", context, "context of the control plane in the kubeconfig; the current context if empty", func() string { return p.Kubeconfig })
+	p.AddContext(cmd, "karmada-context", context, "context of the control plane in the kubeconfig; the current context if empty",
+		func() string { return p.Kubeconfig })
 }
 
 // AddContext adds a flag that selects a context in the kubeconfig at path, for the command and its subcommands.

@@ -33,7 +33,8 @@ func (r *RequestTimeout) HTTPTimeout() time.Duration {
 // QueryAll queries all targets in parallel, and returns their results and errors in the order of targets. A target
 // that does not respond in time gets an error and does not delay the other targets. query should return when its
 // context ends; QueryAll drops a result that comes later.
-func QueryAll[T any](ctx context.Context, targets []Target, timeout RequestTimeout, query func(context.Context, Target) (T, error)) ([]T, []error) {
+func QueryAll[T any](ctx context.Context, targets []Target, timeout RequestTimeout,
+	query func(context.Context, Target) (T, error)) ([]T, []error) {
 	results, errs := make([]T, len(targets)), make([]error, len(targets))
 	slots := make(chan struct{}, maxParallelQueries)
 	var queries sync.WaitGroup
@@ -49,7 +50,8 @@ func QueryAll[T any](ctx context.Context, targets []Target, timeout RequestTimeo
 }
 
 // queryWithTimeout returns the target's result, or an error when the limit is over.
-func queryWithTimeout[T any](ctx context.Context, limit time.Duration, target Target, query func(context.Context, Target) (T, error)) (result T, err error) {
+func queryWithTimeout[T any](ctx context.Context, limit time.Duration, target Target,
+	query func(context.Context, Target) (T, error)) (result T, err error) {
 	if limit > 0 {
 		timeoutErr := fmt.Errorf("no response from %s within %s; --request-timeout sets the limit", target, limit)
 		var cancel context.CancelFunc

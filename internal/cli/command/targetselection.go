@@ -87,7 +87,8 @@ func (s *Selection) Resolve(ctx context.Context) error {
 // verifyMember returns an error if the member does not respond or rejects the user. Without it, kubectl would retry
 // for a long time and return a less precise error.
 func (s *Selection) verifyMember(ctx context.Context) error {
-	timeoutErr := fmt.Errorf("no response from %s within %s: \"%s get clusters\" shows whether it is ready", s.Target, memberTimeout, s.Program.Name)
+	timeoutErr := fmt.Errorf("no response from %s within %s: \"%s get clusters\" shows whether it is ready", s.Target, memberTimeout,
+		s.Program.Name)
 	ctx, cancel := context.WithTimeoutCause(ctx, memberTimeout, timeoutErr)
 	defer cancel()
 	err := VerifyReachable(ctx, s.NewFactory(&s.Target, 0), s.Target)

@@ -108,7 +108,8 @@ func (r *Reader) connect() error {
 		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	scheme, known := runtime.NewScheme(), newMapper()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha1.AddToScheme,
+		workv1alpha2.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("registering API types: %w", err)
 		}

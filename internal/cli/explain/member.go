@@ -63,7 +63,8 @@ func (r *Reader) queryMember(ctx context.Context, query diagnose.Query) (observe
 	return observed, nil
 }
 
-func (m memberClient) read(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) diagnose.Fact[*unstructured.Unstructured] {
+func (m memberClient) read(ctx context.Context, resource schema.GroupVersionResource, namespace,
+	name string) diagnose.Fact[*unstructured.Unstructured] {
 	object, err := m.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	return factOf(object, err)
 }
@@ -84,10 +85,12 @@ func (m memberClient) readPods(ctx context.Context, workload *unstructured.Unstr
 		return diagnose.Fact[[]corev1.Pod]{}
 	}
 	selector := &metav1.LabelSelector{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, selector); err != nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, selector); err != nil ||
+		len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 		return diagnose.Fact[[]corev1.Pod]{}
 	}
-	return readList[corev1.Pod](ctx, m, "pods", workload.GetNamespace(), metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector), Limit: maxPods})
+	return readList[corev1.Pod](ctx, m, "pods", workload.GetNamespace(),
+		metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector), Limit: maxPods})
 }
 
 // readEvents reads the object's events.

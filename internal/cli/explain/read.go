@@ -71,7 +71,8 @@ func (r *Reader) interpret(ctx context.Context, facts *diagnose.Facts) error {
 }
 
 // callNoWebhook implements webhook.Call. It returns an error that interpret ignores.
-func callNoWebhook(context.Context, *webhook.Hook, *configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error) {
+func callNoWebhook(context.Context, *webhook.Hook,
+	*configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error) {
 	return nil, &interpreter.BusyError{Text: "webhooks are called only by the control plane"}
 }
 

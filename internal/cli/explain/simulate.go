@@ -151,7 +151,8 @@ func (o *simulateOptions) run(ctx context.Context) error {
 }
 
 // revise sets the replicas of the given workloads.
-func (o *simulateOptions) revise(ctx context.Context, rules interpreter.Source, templates []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func (o *simulateOptions) revise(ctx context.Context, rules interpreter.Source,
+	templates []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if !o.hasReplicas {
 		return templates, nil
 	}
@@ -167,8 +168,8 @@ func (o *simulateOptions) revise(ctx context.Context, rules interpreter.Source, 
 func simulationError(result simulation.Result) error {
 	for _, each := range []struct {
 		effect simulation.Effect
-		code    int
-		text    string
+		code   int
+		text   string
 	}{
 		{simulation.LastCopyLost, exitLastCopyLost, "would lose its last copy"},
 		{simulation.Unplaced, command.ExitFailure, "cannot be placed as wanted"},
@@ -275,7 +276,7 @@ func summaryOf(result simulation.Result) string {
 	parts := []string{fmt.Sprintf("%d of %s would change", changed, countOf(len(result.Objects), "object"))}
 	for _, each := range []struct {
 		effect simulation.Effect
-		text    string
+		text   string
 	}{
 		{simulation.Unplaced, "%d cannot be placed as wanted"},
 		{simulation.LastCopyLost, "%d would lose the last copy"},

@@ -119,7 +119,8 @@ func (r *controlPlaneReader) readLists(ctx context.Context, in *simulation.Input
 		})},
 	} {
 		if each.err != nil {
-			return fmt.Errorf("listing %s: %w\nCheck that this is a Karmada control plane, and that you may list %s in all namespaces", each.what, each.err, each.what)
+			return fmt.Errorf("listing %s: %w\nCheck that this is a Karmada control plane, and that you may list %s in all namespaces", each.what,
+				each.err, each.what)
 		}
 	}
 	return nil
@@ -221,7 +222,8 @@ type componentFlags struct {
 
 func (s *componentFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&s.gatesText, "feature-gates", "", "feature gates of the control plane that differ from their defaults, such as Failover=true")
+	flags.StringVar(&s.gatesText, "feature-gates", "",
+		"feature gates of the control plane that differ from their defaults, such as Failover=true")
 	flags.StringVar(&s.schedulerName, "scheduler-name", policyv1alpha1.DefaultSchedulerName, "name of the scheduler that is simulated")
 }
 

@@ -59,7 +59,8 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	facts := reader.Read(ctx, time.Now())
-	errs := []error{wrapError("reading the template", facts.Template.Err), wrapError("reading the binding", facts.Binding.Err), facts.Works.Err}
+	errs := []error{wrapError("reading the template", facts.Template.Err), wrapError("reading the binding", facts.Binding.Err),
+		facts.Works.Err}
 	if facts.Template.Value == nil && facts.Binding.Value == nil && errors.Join(errs...) == nil {
 		return fmt.Errorf("%s %s does not exist in the control plane, and has no binding", facts.Kind.Kind, facts.Key)
 	}
@@ -131,7 +132,8 @@ func newBindingNode(facts *diagnose.Facts, diagnosis diagnose.Diagnosis) *treeNo
 	for _, each := range facts.Works.Value {
 		cluster, _ := work.ClusterOf(each.Namespace)
 		below := &treeNode{
-			Kind: workv1alpha1.ResourceKindWork, Namespace: each.Namespace, Name: each.Name, State: diagnosis.Summary(cluster, diagnose.StageWork).Reason,
+			Kind: workv1alpha1.ResourceKindWork, Namespace: each.Namespace, Name: each.Name,
+			State: diagnosis.Summary(cluster, diagnose.StageWork).Reason,
 		}
 		for ordinal := range each.Spec.Workload.Manifests {
 			object := &treeNode{Cluster: cluster, Kind: "manifest", Name: fmt.Sprint(ordinal)}

@@ -105,7 +105,8 @@ func parseCRD(file io.Reader) (crds.CRD, error) {
 	}
 	crd := crds.CRD{Group: definition.Spec.Group, Plural: definition.Spec.Names.Plural, YAML: data}
 	if definition.Kind != "CustomResourceDefinition" || definition.Name != crd.Name() {
-		return crds.CRD{}, fmt.Errorf("it contains %s %q, and no CustomResourceDefinition with the name of its resource", definition.Kind, definition.Name)
+		return crds.CRD{}, fmt.Errorf("it contains %s %q, and no CustomResourceDefinition with the name of its resource", definition.Kind,
+			definition.Name)
 	}
 	return crd, nil
 }

@@ -46,7 +46,8 @@ keep the credentials of the control plane: remove them first, or use --force.`,
 				}
 			}
 			if !force && !removal.DryRun {
-				agreed, err := program.Confirm(fmt.Sprintf("Delete the control plane in namespace %s of the host cluster?", removal.Namespace), "--force")
+				agreed, err := program.Confirm(fmt.Sprintf("Delete the control plane in namespace %s of the host cluster?", removal.Namespace),
+					"--force")
 				if err != nil || !agreed {
 					return err
 				}

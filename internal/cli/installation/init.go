@@ -128,7 +128,8 @@ func (o *initOptions) newInstaller(ctx context.Context, program *command.Program
 	if options.EtcdNode, err = o.chooseEtcdNode(host); err != nil {
 		return nil, err
 	}
-	options.Installation = rendering.Installation{Release: rendering.DefaultRelease, Namespace: o.hostFlags.Namespace, Version: version.Get().GitVersion}
+	options.Installation = rendering.Installation{Release: rendering.DefaultRelease, Namespace: o.hostFlags.Namespace,
+		Version: version.Get().GitVersion}
 	if options.Values, err = o.values(addresses); err != nil {
 		return nil, err
 	}

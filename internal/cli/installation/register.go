@@ -52,7 +52,8 @@ func newRegistration(program *command.Program, steps *stepOptions) []*cobra.Comm
 		flags.StringVar(&o.caFile, "ca-file", "", "file of the certificate authority of the server")
 		flags.StringVar(&o.server, "server", "", "name of the Service of the server in the control plane")
 		flags.StringVar(&o.host, "host", "", "DNS name of the server in the host")
-		flags.StringVar(&o.systemNamespace, "system-namespace", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the components in the control plane")
+		flags.StringVar(&o.systemNamespace, "system-namespace", clusterv1alpha1.NamespaceKarmadaSystem,
+			"namespace of the components in the control plane")
 		commands = append(commands, cmd)
 	}
 	return commands
@@ -106,5 +107,6 @@ func (o *registerOptions) connect(program *command.Program) (*rest.Config, insta
 	if err != nil {
 		return nil, install.Applier{}, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	return config, install.Applier{API: api, Installer: install.InstallationManager, Cluster: "the control plane", Progressf: newDetails(program)}, nil
+	return config, install.Applier{API: api, Installer: install.InstallationManager, Cluster: "the control plane",
+		Progressf: newDetails(program)}, nil
 }

@@ -140,13 +140,16 @@ func (o *initOptions) print(ctx context.Context, program *command.Program, insta
 // report prints the result and the next steps.
 func (o *initOptions) report(ctx context.Context, program *command.Program, result *install.Result, took time.Duration) error {
 	if result.Written == 0 {
-		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s, and nothing had to be changed (%.1fs).\n", o.hostFlags.Namespace, took.Seconds())
+		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s, and nothing had to be changed (%.1fs).\n", o.hostFlags.Namespace,
+			took.Seconds())
 	} else {
-		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s (%.1fs, %d objects written).\n", o.hostFlags.Namespace, took.Seconds(), result.Written)
+		fmt.Fprintf(program.Out, "Karmada is installed in namespace %s (%.1fs, %d objects written).\n", o.hostFlags.Namespace, took.Seconds(),
+			result.Written)
 	}
 	register := program.Name + " --kubeconfig " + o.kubeconfigPath() + " token create --print-register-command"
 	if result.IsFirst {
-		created, err := registration.CreateToken(ctx, result.Karmada, registration.Token{Expires: time.Now().Add(tokenLifetime), Description: "created by init"})
+		created, err := registration.CreateToken(ctx, result.Karmada,
+			registration.Token{Expires: time.Now().Add(tokenLifetime), Description: "created by init"})
 		if err != nil {
 			return fmt.Errorf("creating a token for the registration of clusters: %w", err)
 		}

@@ -47,33 +47,37 @@ func NewSteps(program *command.Program) *cobra.Command {
 		use, short string
 		run        func(context.Context, *install.Installer) error
 	}{
-		{"setup", "Issue the certificates, and set up the objects inside the control plane", func(ctx context.Context, i *install.Installer) error {
-			if err := i.RenewCertificates(ctx); err != nil {
-				return err
-			}
-			return i.SetUpControlPlane(ctx)
-		}},
+		{"setup", "Issue the certificates, and set up the objects inside the control plane",
+			func(ctx context.Context, i *install.Installer) error {
+				if err := i.RenewCertificates(ctx); err != nil {
+					return err
+				}
+				return i.SetUpControlPlane(ctx)
+			}},
 		{"certificates", "Issue the certificates that are missing or due", func(ctx context.Context, i *install.Installer) error {
 			return i.RenewCertificates(ctx)
 		}},
 	} {
-		cmd.AddCommand(&cobra.Command{Use: row.use, Short: row.short, Args: command.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error {
-			installer, err := o.newInstaller(program)
+		cmd.AddCommand(&cobra.Command{Use: row.use, Short: row.short, Args: command.NoArguments,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				installer, err := o.newInstaller(program)
+				if err != nil {
+					return err
+				}
+				defer installer.Close()
+				return row.run(cmd.Context(), installer)
+			}})
+	}
+	remove := &cobra.Command{Use: "remove", Short: "Delete the certificates of a release", Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := inHostConfig()
 			if err != nil {
 				return err
 			}
-			defer installer.Close()
-			return row.run(cmd.Context(), installer)
-		}})
-	}
-	remove := &cobra.Command{Use: "remove", Short: "Delete the certificates of a release", Args: command.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error {
-		config, err := inHostConfig()
-		if err != nil {
-			return err
-		}
-		return install.DeleteCertificates(cmd.Context(), config, o.release, o.namespace, o.hasExternalEtcd, newDetails(program))
-	}}
-	remove.Flags().BoolVar(&o.hasExternalEtcd, "external-etcd", false, "the release has no etcd of its own, so the Secret of an etcd belongs to another release")
+			return install.DeleteCertificates(cmd.Context(), config, o.release, o.namespace, o.hasExternalEtcd, newDetails(program))
+		}}
+	remove.Flags().BoolVar(&o.hasExternalEtcd, "external-etcd", false,
+		"the release has no etcd of its own, so the Secret of an etcd belongs to another release")
 	cmd.AddCommand(remove)
 	cmd.AddCommand(newRegistration(program, o)...)
 	flags := cmd.PersistentFlags()

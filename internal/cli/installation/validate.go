@@ -30,13 +30,17 @@ func (o *initOptions) validate() error {
 		}
 	}
 	server := &o.Components.KarmadaAPIServer
-	report(len(validation.IsDNS1123Label(o.hostFlags.Namespace)) == 0, "--namespace %q: it must be the name of a namespace", o.hostFlags.Namespace)
-	report(len(validation.IsDNS1123Subdomain(o.HostCluster.Domain)) == 0, "--host-cluster-domain %q: it must be a DNS domain such as cluster.local", o.HostCluster.Domain)
-	report(server.Networking.Port > 0 && server.Networking.Port <= maxPort, "--port %d: it must be a node port, normally from 30000 to 32767", server.Networking.Port)
+	report(len(validation.IsDNS1123Label(o.hostFlags.Namespace)) == 0, "--namespace %q: it must be the name of a namespace",
+		o.hostFlags.Namespace)
+	report(len(validation.IsDNS1123Subdomain(o.HostCluster.Domain)) == 0,
+		"--host-cluster-domain %q: it must be a DNS domain such as cluster.local", o.HostCluster.Domain)
+	report(server.Networking.Port > 0 && server.Networking.Port <= maxPort, "--port %d: it must be a node port, normally from 30000 to 32767",
+		server.Networking.Port)
 	report(*o.WaitComponentReadyTimeout >= 0, "--wait-component-ready-timeout %d: it must be at least 0 seconds", *o.WaitComponentReadyTimeout)
 	report(o.dryRun || o.output == "", "--output %s: it needs --dry-run", o.output)
 	report(slices.Contains([]string{"", "yaml", "json"}, o.output), "--output %s: use yaml or json", o.output)
-	report(server.AdvertiseAddress == "" || net.ParseIP(server.AdvertiseAddress) != nil, "--karmada-apiserver-advertise-address %q: it must be an IP address", server.AdvertiseAddress)
+	report(server.AdvertiseAddress == "" || net.ParseIP(server.AdvertiseAddress) != nil,
+		"--karmada-apiserver-advertise-address %q: it must be an IP address", server.AdvertiseAddress)
 	errs = append(errs, o.Certificates.validate(), o.Images.validate(), o.Etcd.validate())
 	rows := o.componentRows()
 	if !o.Etcd.isExternal() {
@@ -45,7 +49,8 @@ func (o *initOptions) validate() error {
 	for _, row := range rows {
 		errs = append(errs, row.validate())
 		_, needsGate := failoverFlags[row.key]
-		report(!o.failover || !needsGate || !row.setsOtherGates(), "--%s-extra-args: its --feature-gates replaces the gate that --failover sets: add %s=true to it", row.flag, failoverGate)
+		report(!o.failover || !needsGate || !row.setsOtherGates(),
+			"--%s-extra-args: its --feature-gates replaces the gate that --failover sets: add %s=true to it", row.flag, failoverGate)
 	}
 	return errors.Join(errs...)
 }
@@ -84,7 +89,8 @@ func (i *imageOptions) validate() error {
 		errs = append(errs, command.NewUsageError("--image-pull-policy %q: use Always, IfNotPresent or Never", i.ImagePullPolicy))
 	}
 	if !slices.Contains([]string{"", "cn", "global"}, i.KubeImageMirrorCountry) {
-		errs = append(errs, command.NewUsageError("--kube-image-mirror-country %q: use cn or global, or set --kube-image-registry", i.KubeImageMirrorCountry))
+		errs = append(errs, command.NewUsageError("--kube-image-mirror-country %q: use cn or global, or set --kube-image-registry",
+			i.KubeImageMirrorCountry))
 	}
 	for _, flag := range []struct{ name, registry string }{
 		{"private-image-registry", i.PrivateRegistry.Registry}, {"kube-image-registry", i.KubeImageRegistry},
@@ -128,7 +134,8 @@ func (e *etcdOptions) validate() error {
 		errs = append(errs, command.NewUsageError("--etcd-storage-mode %q: use emptyDir, hostPath or PVC", local.StorageMode))
 	}
 	if !slices.Contains([]int32{1, 3}, *local.Replicas) {
-		errs = append(errs, command.NewUsageError("--etcd-replicas %d: use 1 or 3, because etcd needs a majority of its members", *local.Replicas))
+		errs = append(errs, command.NewUsageError("--etcd-replicas %d: use 1 or 3, because etcd needs a majority of its members",
+			*local.Replicas))
 	}
 	return errors.Join(errs...)
 }

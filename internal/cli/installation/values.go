@@ -53,7 +53,8 @@ func (o *initOptions) values(addresses []string) (values, error) {
 		}
 		if flag, hasFlag := failoverFlags[row.key]; hasFlag && o.failover {
 			component["featureGates"] = values{failoverGate: true}
-			if isSetByUser := slices.ContainsFunc(row.arguments(), func(argument string) bool { return argumentName(argument) == flag }); !isSetByUser {
+			if isSetByUser := slices.ContainsFunc(row.arguments(),
+				func(argument string) bool { return argumentName(argument) == flag }); !isSetByUser {
 				component["extraArgs"] = list(append(row.arguments(), flag+"=true"))
 			}
 		}
@@ -87,7 +88,8 @@ func (o *initOptions) etcdValues() (values, error) {
 		return nil, err
 	}
 	local := &o.Etcd.Local
-	internal["storageType"] = map[string]string{storageEmptyDir: "emptyDir", storageHostPath: "hostPath", storageClaim: "pvc"}[local.StorageMode]
+	internal["storageType"] = map[string]string{storageEmptyDir: "emptyDir", storageHostPath: "hostPath",
+		storageClaim: "pvc"}[local.StorageMode]
 	internal["hostPath"] = local.DataPath
 	internal["pvc"] = values{"storageClass": local.StorageClassesName, "size": local.PVCSize}
 	if local.StorageMode == storageHostPath && local.NodeSelector == nil {

@@ -43,7 +43,8 @@ func (o *options) reportValidity(sources []source) error {
 	reports := []checkReport{}
 	failures := 0
 	for _, source := range sources {
-		report := checkReport{Source: source.location, Name: source.Name, Target: validateTarget(source.Spec.Target), Rules: validateScripts(source)}
+		report := checkReport{Source: source.location, Name: source.Name, Target: validateTarget(source.Spec.Target),
+			Rules: validateScripts(source)}
 		reports = append(reports, report)
 		if report.Target.Error != "" || slices.ContainsFunc(report.Rules, func(rule ruleReport) bool { return rule.Result == failed }) {
 			failures++

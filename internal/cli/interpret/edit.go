@@ -171,7 +171,8 @@ func (s *editSession) keepText(cause error) error {
 
 // openEditor opens text in the user's editor, and returns the saved text.
 func openEditor(text string) (string, error) {
-	saved, path, err := editor.NewDefaultEditor([]string{"KUBE_EDITOR", "EDITOR"}).LaunchTempFile("karmadactl-interpret-", ".lua", strings.NewReader(text))
+	saved, path, err := editor.NewDefaultEditor([]string{"KUBE_EDITOR", "EDITOR"}).LaunchTempFile("karmadactl-interpret-", ".lua",
+		strings.NewReader(text))
 	if path != "" {
 		defer func() { _ = os.Remove(path) }()
 	}

@@ -114,7 +114,8 @@ func (o *options) readItems(ctx context.Context) ([]workv1alpha2.AggregatedStatu
 	for i, document := range documents {
 		item := &items[i]
 		if err := document.decode(item); err != nil {
-			return nil, fmt.Errorf("%s is not an AggregatedStatusItem (clusterName, status, applied, appliedMessage, health): %w", document.place(), err)
+			return nil, fmt.Errorf("%s is not an AggregatedStatusItem (clusterName, status, applied, appliedMessage, health): %w", document.place(),
+				err)
 		}
 		if item.ClusterName == "" {
 			return nil, fmt.Errorf("%s has no clusterName", document.place())

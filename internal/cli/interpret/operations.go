@@ -92,7 +92,8 @@ func readObject[T any](name string, rule func(context.Context, *unstructured.Uns
 
 // reviseObject returns a function that runs a rule which changes the desired object according to one more argument. It returns
 // nil for a nil rule.
-func reviseObject[T any](name string, rule func(context.Context, *unstructured.Unstructured, T) (*unstructured.Unstructured, error), argument func(inputs) T) runFunc {
+func reviseObject[T any](name string, rule func(context.Context, *unstructured.Unstructured, T) (*unstructured.Unstructured, error),
+	argument func(inputs) T) runFunc {
 	if rule == nil {
 		return nil
 	}
@@ -215,7 +216,8 @@ func (o *options) findLiveRule(ctx context.Context, operation operation, kind sc
 	}
 	run := operation.rule(live.Rules(kind))
 	if run == nil {
-		return nil, fmt.Errorf("%w: the control plane has no customization, no webhook and no built-in rule for it", interpreter.NewNotFoundError(operation.Name, kind))
+		return nil, fmt.Errorf("%w: the control plane has no customization, no webhook and no built-in rule for it",
+			interpreter.NewNotFoundError(operation.Name, kind))
 	}
 	origin := "the default for every kind"
 	for _, source := range live.Sources() {

@@ -51,7 +51,8 @@ func (f scriptFile) validateEditable() error {
 	for operation, text := range f.scripts {
 		for line := range strings.Lines(text) {
 			if marker, _ := cutMarker(line); marker != "" {
-				return fmt.Errorf("the script %s has the line %q, which --edit uses as a marker: edit the customization with another command", operation, strings.TrimSpace(line))
+				return fmt.Errorf("the script %s has the line %q, which --edit uses as a marker: edit the customization with another command",
+					operation, strings.TrimSpace(line))
 			}
 		}
 	}

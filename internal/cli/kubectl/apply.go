@@ -222,7 +222,8 @@ type policyMappings struct{ namespaced, clusterWide *meta.RESTMapping }
 func (p *policyApplier) findPolicyMappings() (kinds policyMappings, err error) {
 	find := func(kind string) (mapping *meta.RESTMapping) {
 		if err == nil {
-			mapping, err = p.options.Mapper.RESTMapping(schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: kind}, policyv1alpha1.GroupVersion.Version)
+			mapping, err = p.options.Mapper.RESTMapping(schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: kind},
+				policyv1alpha1.GroupVersion.Version)
 		}
 		return mapping
 	}

@@ -68,7 +68,8 @@ func (o *getOptions) addFlags(cmd *cobra.Command) {
 	o.printFlags.AddFlags(cmd)
 	o.ClientFlags.AddFlags(cmd)
 	o.AddNamespaceFlag(cmd, o.NewFactory(&o.completionTarget, 0))
-	command.AddScope(cmd, &o.scope, "clusters to query: karmada for the control plane, members, or all", command.ScopeKarmada, command.ScopeMembers, command.ScopeAll)
+	command.AddScope(cmd, &o.scope, "clusters to query: karmada for the control plane, members, or all", command.ScopeKarmada,
+		command.ScopeMembers, command.ScopeAll)
 	o.timeout.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to query, comma separated; all members if empty")

@@ -88,7 +88,8 @@ func (o *getOptions) requestTable(request *rest.Request) {
 	if !o.isTableOutput() {
 		return
 	}
-	request.SetHeader("Accept", fmt.Sprintf("application/json;as=Table;v=%s;g=%s,application/json", metav1.SchemeGroupVersion.Version, metav1.GroupName))
+	request.SetHeader("Accept", fmt.Sprintf("application/json;as=Table;v=%s;g=%s,application/json", metav1.SchemeGroupVersion.Version,
+		metav1.GroupName))
 	if *o.printFlags.HumanReadableFlags.SortBy != "" {
 		request.Param("includeObject", "Object")
 	}

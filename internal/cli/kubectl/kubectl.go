@@ -167,7 +167,8 @@ func replaceProgramName(text, program string) string {
 }
 
 // ignoringParent adapts a constructor that has no parameter for the name of the program.
-func ignoringParent(construct func(cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command) func(string, cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command {
+func ignoringParent(construct func(cmdutil.Factory,
+	genericiooptions.IOStreams) *cobra.Command) func(string, cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command {
 	return func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 		return construct(factory, streams)
 	}

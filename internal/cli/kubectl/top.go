@@ -72,7 +72,8 @@ func (o *topOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "do not print the header line")
 	flags.BoolVar(&o.protobuf, "use-protocol-buffers", true, "request metrics as protocol buffers")
 	o.Program.CompleteClusters(cmd, "clusters", &o.Context)
-	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{sortByCPU, sortByMemory}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("sort-by",
+		cobra.FixedCompletions([]string{sortByCPU, sortByMemory}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // validate returns a usage error if arguments or flags are wrong. It sends no request.
@@ -185,7 +186,8 @@ func (o *topOptions) withEncoding(config *rest.Config) *rest.Config {
 func (m *metricsReader) verifyMetricsServer(ctx context.Context) error {
 	err := m.metrics.RESTClient().Get().AbsPath("/apis", metricsv1beta1.SchemeGroupVersion.String()).Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("metrics API not available: the member does not serve %s; install a metrics server in it", metricsv1beta1.SchemeGroupVersion)
+		return fmt.Errorf("metrics API not available: the member does not serve %s; install a metrics server in it",
+			metricsv1beta1.SchemeGroupVersion)
 	}
 	if err != nil {
 		return fmt.Errorf("reaching the metrics server of %s: %w", m.target, err)

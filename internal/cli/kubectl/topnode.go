@@ -47,7 +47,8 @@ func newTopNode(program *command.Program) *cobra.Command {
 }
 
 func (n *topNodeOptions) run(ctx context.Context, args []string) error {
-	nodes, err := queryMembers(ctx, &n.topOptions, func(ctx context.Context, m metricsReader) ([]nodeUsage, error) { return n.readNodes(ctx, m, args) })
+	nodes, err := queryMembers(ctx, &n.topOptions,
+		func(ctx context.Context, m metricsReader) ([]nodeUsage, error) { return n.readNodes(ctx, m, args) })
 	if len(nodes) == 0 && err == nil {
 		n.Program.Messagef("No resources found")
 	}
@@ -81,7 +82,8 @@ func (n *topNodeOptions) readNodes(ctx context.Context, m metricsReader, args []
 	return found, nil
 }
 
-func (n *topNodeOptions) listNodes(ctx context.Context, m metricsReader, args []string) ([]corev1.Node, []metricsv1beta1.NodeMetrics, error) {
+func (n *topNodeOptions) listNodes(ctx context.Context, m metricsReader,
+	args []string) ([]corev1.Node, []metricsv1beta1.NodeMetrics, error) {
 	if len(args) == 1 {
 		node, err := m.member.CoreV1().Nodes().Get(ctx, args[0], metav1.GetOptions{})
 		if err != nil {

@@ -59,7 +59,8 @@ func newTopPod(program *command.Program) *cobra.Command {
 }
 
 func (p *topPodOptions) run(ctx context.Context, args []string) error {
-	pods, err := queryMembers(ctx, &p.topOptions, func(ctx context.Context, m metricsReader) ([]podUsage, error) { return p.readPods(ctx, m, args) })
+	pods, err := queryMembers(ctx, &p.topOptions,
+		func(ctx context.Context, m metricsReader) ([]podUsage, error) { return p.readPods(ctx, m, args) })
 	if len(pods) == 0 {
 		if err == nil {
 			err = p.printNoResources()
@@ -108,7 +109,8 @@ func (p *topPodOptions) readPods(ctx context.Context, m metricsReader, args []st
 	return found, nil
 }
 
-func (m metricsReader) readPodMetrics(ctx context.Context, namespace string, query metav1.ListOptions, args []string) ([]metricsv1beta1.PodMetrics, error) {
+func (m metricsReader) readPodMetrics(ctx context.Context, namespace string, query metav1.ListOptions,
+	args []string) ([]metricsv1beta1.PodMetrics, error) {
 	if len(args) == 1 && namespace != metav1.NamespaceAll {
 		one, err := m.metrics.PodMetricses(namespace).Get(ctx, args[0], metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -127,7 +127,8 @@ func (p *topPodOptions) newPodTable(pods []podUsage) table {
 	}
 	if p.showsSum && len(pods) > 0 {
 		blank := slices.Repeat([]string{""}, len(before)+2)
-		result.rows = append(result.rows, slices.Concat(blank, []string{"________", "________"}), slices.Concat(blank, []string{formatCores(sum), formatBytes(sum)}))
+		result.rows = append(result.rows, slices.Concat(blank, []string{"________", "________"}),
+			slices.Concat(blank, []string{formatCores(sum), formatBytes(sum)}))
 	}
 	return result
 }
@@ -148,7 +149,8 @@ func (p *topPodOptions) newPodRows(pod podUsage) [][]string {
 	})
 	var rows [][]string
 	for i := range containers {
-		rows = append(rows, append(slices.Clone(before), pod.metrics.Name, containers[i].Name, pod.cluster, formatCores(containers[i].Usage), formatBytes(containers[i].Usage)))
+		rows = append(rows, append(slices.Clone(before), pod.metrics.Name, containers[i].Name, pod.cluster, formatCores(containers[i].Usage),
+			formatBytes(containers[i].Usage)))
 	}
 	return rows
 }

@@ -147,7 +147,8 @@ func NewDelete(program *command.Program) *cobra.Command {
 
 // NewEdit returns the command that opens objects in an editor.
 func NewEdit(program *command.Program) *cobra.Command {
-	return kubectlCommand{newCommand: ignoringParent(edit.NewCmdEdit), short: "Change objects of the control plane in an editor"}.build(program)
+	return kubectlCommand{newCommand: ignoringParent(edit.NewCmdEdit),
+		short: "Change objects of the control plane in an editor"}.build(program)
 }
 
 // NewPatch returns the command that changes fields.

@@ -70,7 +70,8 @@ func newCordonCommand(program *command.Program, done string, change func([]corev
 
 // updateTaints applies change to the taints of the named Cluster, and reports whether they differ. With dryRun, it stores
 // nothing.
-func updateTaints(ctx context.Context, clusters command.ClusterClient, name string, dryRun bool, change func([]corev1.Taint) []corev1.Taint) (changed bool, err error) {
+func updateTaints(ctx context.Context, clusters command.ClusterClient, name string, dryRun bool,
+	change func([]corev1.Taint) []corev1.Taint) (changed bool, err error) {
 	// Retry, because controllers set taints too, so conflicts are common.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		cluster, err := clusters.Get(ctx, name)

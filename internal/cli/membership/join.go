@@ -57,7 +57,8 @@ address in the member's kubeconfig. If the command fails, it deletes the created
 				return err
 			}
 			if join.ClusterNamespace == clusterv1alpha1.NamespaceKarmadaSystem {
-				program.Messagef("warning: namespace %s is meant for the components of Karmada; use another namespace for the secrets of clusters", join.ClusterNamespace)
+				program.Messagef("warning: namespace %s is meant for the components of Karmada; use another namespace for the secrets of clusters",
+					join.ClusterNamespace)
 			}
 			if err := join.Run(cmd.Context()); err != nil || join.DryRun {
 				return err
@@ -71,11 +72,13 @@ address in the member's kubeconfig. If the command fails, it deletes the created
 	command.AddImpersonation(cmd.Flags(), &as)
 	member.AddFlags(program, cmd, command.MemberContextUsage)
 	flags := cmd.Flags()
-	flags.StringVar(&join.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets in the control plane, and of the service accounts in the member")
+	flags.StringVar(&join.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster,
+		"namespace of the cluster's secrets in the control plane, and of the service accounts in the member")
 	flags.StringVar(&join.Provider, "cluster-provider", "", "provider of the cluster, for placements to refer to")
 	flags.StringVar(&join.Region, "cluster-region", "", "region of the cluster, for placements to refer to")
 	flags.StringSliceVar(&join.Zones, "cluster-zones", nil, "zones of the cluster, for placements to refer to")
-	flags.StringVar(&join.MemberRole, "member-role", "", "ClusterRole of the member that limits the permissions of the control plane there; if empty, it has all permissions")
+	flags.StringVar(&join.MemberRole, "member-role", "",
+		"ClusterRole of the member that limits the permissions of the control plane there; if empty, it has all permissions")
 	flags.BoolVar(&join.DryRun, "dry-run", false, "validate everything without changing objects")
 	return cmd
 }

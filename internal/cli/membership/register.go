@@ -55,21 +55,26 @@ If the registration fails, the command deletes the objects that it created in bo
 	flags := cmd.Flags()
 	flags.StringVar(&memberContext, "context", "", command.MemberContextUsage)
 	flags.StringVar(&register.Name, "cluster-name", "", "name of the cluster; its name in the kubeconfig if empty")
-	flags.StringVar(&register.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets in the control plane")
+	flags.StringVar(&register.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster,
+		"namespace of the cluster's secrets in the control plane")
 	flags.StringVarP(&register.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the agent in the member")
 	flags.StringVar(&register.Provider, "cluster-provider", "", "provider of the cluster, for placements to refer to")
 	flags.StringVar(&register.Region, "cluster-region", "", "region of the cluster, for placements to refer to")
 	flags.StringSliceVar(&register.Zones, "cluster-zones", nil, "zones of the cluster, for placements to refer to")
 	flags.StringVar(&register.Token, "token", "", "bootstrap token of the control plane")
-	flags.StringSliceVar(&register.CAHashes, "discovery-token-ca-cert-hash", nil, "hash of the control plane's certificate authority, sha256:<hex>; with several hashes one must match")
-	flags.BoolVar(&register.SkipCAVerification, "discovery-token-unsafe-skip-ca-verification", false, "do not require the hash: anyone who knows the token can then impersonate the control plane")
-	flags.DurationVar(&register.Timeout, "discovery-timeout", pull.DefaultRegisterTimeout, "how long to wait for the control plane, for the certificate, and for the agent")
+	flags.StringSliceVar(&register.CAHashes, "discovery-token-ca-cert-hash", nil,
+		"hash of the control plane's certificate authority, sha256:<hex>; with several hashes one must match")
+	flags.BoolVar(&register.SkipCAVerification, "discovery-token-unsafe-skip-ca-verification", false,
+		"do not require the hash: anyone who knows the token can then impersonate the control plane")
+	flags.DurationVar(&register.Timeout, "discovery-timeout", pull.DefaultRegisterTimeout,
+		"how long to wait for the control plane, for the certificate, and for the agent")
 	flags.Int32Var(&seconds, "cert-expiration-seconds", int32(pull.DefaultCertExpiration/time.Second), "lifetime of the agent's certificate")
 	flags.BoolVar(&register.CertRotation, "enable-cert-rotation", false, "let the agent renew its certificate before it expires")
 	flags.StringVar(&register.Image, "karmada-agent-image", pull.DefaultAgentImage(), "image of the agent")
 	flags.Int32Var(&register.Replicas, "karmada-agent-replicas", 1, "number of replicas of the agent")
 	flags.StringVar(&register.ProxyURL, "proxy-server-address", "", "proxy through which the control plane reaches the member")
-	flags.StringVar(&register.MemberRole, "member-role", "", "ClusterRole of the member that limits the permissions of the agent there; if empty, it has all permissions")
+	flags.StringVar(&register.MemberRole, "member-role", "",
+		"ClusterRole of the member that limits the permissions of the agent there; if empty, it has all permissions")
 	flags.BoolVar(&register.DryRun, "dry-run", false, "validate everything without changing objects")
 	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, _ := program.KarmadaKubeconfig("").Contexts()

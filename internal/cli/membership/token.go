@@ -102,19 +102,23 @@ func newTokenCreate(program *command.Program) *cobra.Command {
 	program.AddKarmadaContext(cmd, &karmadaContext)
 	flags := cmd.Flags()
 	flags.StringVar(&token.Description, "description", "", "description of the token")
-	flags.StringSliceVar(&token.Groups, "groups", []string{agent.BootstrapGroup}, "groups of the requests with the token; the default group may register clusters")
+	flags.StringSliceVar(&token.Groups, "groups", []string{agent.BootstrapGroup},
+		"groups of the requests with the token; the default group may register clusters")
 	addTokenScopeFlags(flags, &token.Scope)
 	flags.BoolVar(&printCommand, "print-register-command", false, "print a complete register command instead of the token")
 	flags.DurationVar(&ttl, "ttl", registration.DefaultTokenTTL, "lifetime of the token; 0 means that it does not expire")
-	flags.StringSliceVar(&token.Usages, "usages", []string{registration.UsageSigning, registration.UsageAuthentication}, "usages of the token: signing, authentication; registration needs both")
+	flags.StringSliceVar(&token.Usages, "usages", []string{registration.UsageSigning, registration.UsageAuthentication},
+		"usages of the token: signing, authentication; registration needs both")
 	return cmd
 }
 
 // addTokenScopeFlags adds the flags that limit which clusters can be registered with a token.
 func addTokenScopeFlags(flags *pflag.FlagSet, scope *agent.Scope) {
-	flags.StringVar(&scope.ClusterName, "cluster-name", "", "only name of a cluster that can be registered with the token; any free name if empty")
+	flags.StringVar(&scope.ClusterName, "cluster-name", "",
+		"only name of a cluster that can be registered with the token; any free name if empty")
 	const others = "; if one of labels, provider, region and zones is given, the clusters of the token have exactly the given ones"
-	flags.StringToStringVar(&scope.Labels, "cluster-labels", nil, "labels of the clusters that are registered with the token, such as tier=bronze,team=edge"+others)
+	flags.StringToStringVar(&scope.Labels, "cluster-labels", nil,
+		"labels of the clusters that are registered with the token, such as tier=bronze,team=edge"+others)
 	flags.StringVar(&scope.Provider, "cluster-provider", "", "provider of the clusters that are registered with the token"+others)
 	flags.StringVar(&scope.Region, "cluster-region", "", "region of the clusters that are registered with the token"+others)
 	flags.StringSliceVar(&scope.Zones, "cluster-zones", nil, "zones of the clusters that are registered with the token"+others)

@@ -56,9 +56,11 @@ accounts that join created in the member are deleted too.`,
 	program.AddKarmadaContext(cmd, &karmadaContext)
 	member.AddFlags(program, cmd, command.MemberContextUsage)
 	flags := cmd.Flags()
-	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "value of --cluster-namespace of join")
+	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster,
+		"value of --cluster-namespace of join")
 	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "validate everything without changing objects")
-	flags.BoolVar(&unjoin.Force, "force", false, "remove the finalizers if the cluster is not gone in time: the propagated objects stay in it. An unreachable member or a failed cleanup is only a warning. If there is no such Cluster, delete the objects that an interrupted join or unjoin left. If the control plane does not respond, only clean up the member, which needs --cluster-kubeconfig")
+	flags.BoolVar(&unjoin.Force, "force", false,
+		"remove the finalizers if the cluster is not gone in time: the propagated objects stay in it. An unreachable member or a failed cleanup is only a warning. If there is no such Cluster, delete the objects that an interrupted join or unjoin left. If the control plane does not respond, only clean up the member, which needs --cluster-kubeconfig")
 	flags.DurationVar(&unjoin.Wait, "wait", registration.DefaultWait, "time limit of the removal")
 	return cmd
 }

@@ -65,15 +65,18 @@ kubeconfig, and --karmada-context the context in it.`,
 		},
 		ValidArgsFunction: program.CompleteCluster(&karmada.Context),
 	}
-	program.AddContext(cmd, "karmada-context", &karmada.Context, "context in the kubeconfig of --karmada-config; without that flag it has no effect", func() string { return karmada.Path })
+	program.AddContext(cmd, "karmada-context", &karmada.Context,
+		"context in the kubeconfig of --karmada-config; without that flag it has no effect", func() string { return karmada.Path })
 	member.AddFlags(program, cmd, command.MemberContextUsage)
 	flags := cmd.Flags()
 	flags.StringVar(&karmada.Path, "karmada-config", "", "kubeconfig of the control plane; the credentials of the agent are used if empty")
 	flags.StringVar(&unregister.AgentName, "agent-name", pull.AgentName, "name of the agent's Deployment")
 	flags.StringVarP(&unregister.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the agent in the member")
-	flags.StringVar(&unregister.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets, unless the agent uses another one")
+	flags.StringVar(&unregister.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster,
+		"namespace of the cluster's secrets, unless the agent uses another one")
 	flags.BoolVar(&unregister.DryRun, "dry-run", false, "validate everything without changing objects")
-	flags.BoolVar(&unregister.Force, "force", false, "continue if the control plane or the member is unreachable, and remove the finalizers after the wait: the propagated objects stay in the cluster")
+	flags.BoolVar(&unregister.Force, "force", false,
+		"continue if the control plane or the member is unreachable, and remove the finalizers after the wait: the propagated objects stay in the cluster")
 	flags.DurationVar(&unregister.Wait, "wait", registration.DefaultWait, "time limit of the removal")
 	_ = cmd.MarkFlagFilename("karmada-config")
 	return cmd

@@ -89,7 +89,8 @@ func (o *orphanOptions) findOrphans(ctx context.Context, target command.Target) 
 		if belongs != work.Orphaned && belongs != work.Adoptable {
 			continue
 		}
-		found.orphans = append(found.orphans, orphan{resource: each.Resource, object: each.Unstructured, claim: claim, isWanted: belongs == work.Adoptable})
+		found.orphans = append(found.orphans, orphan{resource: each.Resource, object: each.Unstructured, claim: claim,
+			isWanted: belongs == work.Adoptable})
 	}
 	return found, unread
 }
@@ -157,14 +158,15 @@ func (o *orphanOptions) newKarmadaReader() (karmadaReader, error) {
 func (k karmadaReader) listClaims(ctx context.Context, cluster string) (work.ManifestIndex, error) {
 	namespace := work.ExecutionNamespace(cluster)
 	var works []workv1alpha1.Work
-	err := forEachObject(ctx, k.Resource(workv1alpha1.GroupVersion.WithResource("works")).Namespace(namespace), func(stored *unstructured.Unstructured) error {
-		one := workv1alpha1.Work{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &one); err != nil {
-			return fmt.Errorf("reading Work %s/%s: %w", namespace, stored.GetName(), err)
-		}
-		works = append(works, one)
-		return nil
-	})
+	err := forEachObject(ctx, k.Resource(workv1alpha1.GroupVersion.WithResource("works")).Namespace(namespace),
+		func(stored *unstructured.Unstructured) error {
+			one := workv1alpha1.Work{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &one); err != nil {
+				return fmt.Errorf("reading Work %s/%s: %w", namespace, stored.GetName(), err)
+			}
+			works = append(works, one)
+			return nil
+		})
 	if err != nil {
 		return work.ManifestIndex{}, fmt.Errorf("listing the Works in namespace %s of the control plane: %w", namespace, err)
 	}

@@ -200,7 +200,8 @@ func (d *heldDeletion) name() string { return d.Cluster + "/" + d.Work }
 // confirmableReasons returns the reasons of held deletions that a user can confirm.
 func confirmableReasons() []string {
 	return []string{
-		workv1alpha1.WorkNotReplacedReason, workv1alpha1.WorkClusterChangedReason, workv1alpha1.WorkDeletionBudgetExceededReason, workv1alpha1.WorkNamespaceInUseReason,
+		workv1alpha1.WorkNotReplacedReason, workv1alpha1.WorkClusterChangedReason, workv1alpha1.WorkDeletionBudgetExceededReason,
+		workv1alpha1.WorkNamespaceInUseReason,
 		workv1alpha1.WorkBindingMissingReason, workv1alpha1.WorkTemplateUnknownReason, workv1alpha1.WorkTemplateKindNotServedReason,
 		workv1alpha1.WorkKindNotServedReason,
 	}
@@ -224,7 +225,8 @@ func (o *heldOptions) newHeldWorks() (heldWorkClient, error) {
 	if err != nil {
 		return heldWorkClient{}, err
 	}
-	karmada, err := command.NewKindClient(config, workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace, workv1alpha1.AddToScheme)
+	karmada, err := command.NewKindClient(config, workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace,
+		workv1alpha1.AddToScheme)
 	return heldWorkClient{karmada}, err
 }
 
@@ -249,7 +251,8 @@ func (o *heldOptions) find(ctx context.Context, names []string) (heldWorkClient,
 	})
 	for _, name := range names {
 		if !isHeld[name] {
-			return works, nil, fmt.Errorf("%s is not held, or the flags do not select it: \"%s held list\" lists held deletions", name, o.program.Name)
+			return works, nil, fmt.Errorf("%s is not held, or the flags do not select it: \"%s held list\" lists held deletions", name,
+				o.program.Name)
 		}
 	}
 	slices.SortFunc(found, func(a, b heldDeletion) int { return strings.Compare(a.name(), b.name()) })
@@ -287,7 +290,8 @@ func newHeldDeletion(karmadaWork *workv1alpha1.Work) (heldDeletion, bool) {
 		return heldDeletion{}, false
 	}
 	one := heldDeletion{
-		Cluster: cluster, Work: karmadaWork.Name, UID: karmadaWork.UID, Reason: held.Reason, Message: held.Message, Began: karmadaWork.DeletionTimestamp.Time,
+		Cluster: cluster, Work: karmadaWork.Name, UID: karmadaWork.UID, Reason: held.Reason, Message: held.Message,
+		Began: karmadaWork.DeletionTimestamp.Time,
 	}
 	if len(karmadaWork.Spec.Workload.Manifests) > 0 {
 		if manifest, err := work.DecodeManifest(karmadaWork.Spec.Workload.Manifests[0]); err == nil {
@@ -322,7 +326,8 @@ func newHeldOutput(found []heldDeletion, now time.Time) console.Output {
 	}
 	for i := range found {
 		one := &found[i]
-		table.Rows = append(table.Rows, []string{one.name(), one.Kind, one.Namespace, one.Name, one.Reason, duration.HumanDuration(now.Sub(one.Began))})
+		table.Rows = append(table.Rows, []string{one.name(), one.Kind, one.Namespace, one.Name, one.Reason,
+			duration.HumanDuration(now.Sub(one.Began))})
 		table.Names = append(table.Names, fmt.Sprintf("%s/%s", workv1alpha1.Resource("works"), one.Work))
 	}
 	return table

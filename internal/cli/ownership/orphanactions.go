@@ -35,7 +35,8 @@ func (o *orphanOptions) selectedAction() *orphanAction {
 	case o.release:
 		return &orphanAction{"release", "released", unwanted, true, releaseOrphan}
 	case o.remove:
-		return &orphanAction{"delete", "deleted", func(one *orphan) bool { return unwanted(one) && !one.containsOtherObjects() }, true, deleteOrphan}
+		return &orphanAction{"delete", "deleted", func(one *orphan) bool { return unwanted(one) && !one.containsOtherObjects() }, true,
+			deleteOrphan}
 	}
 	return nil
 }
@@ -64,7 +65,8 @@ func (c *clusterOrphans) rejectUnsettled(action *orphanAction) error {
 }
 
 // runActionInAll runs the action in all clusters, and updates results and errs.
-func (o *orphanOptions) runActionInAll(ctx context.Context, targets []command.Target, results []clusterOrphans, errs []error, action *orphanAction) {
+func (o *orphanOptions) runActionInAll(ctx context.Context, targets []command.Target, results []clusterOrphans, errs []error,
+	action *orphanAction) {
 	found := map[string]clusterOrphans{}
 	for _, a := range results {
 		found[a.cluster] = a

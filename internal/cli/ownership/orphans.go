@@ -200,7 +200,8 @@ func (o *orphanOptions) print(results []clusterOrphans, now time.Time) error {
 	objects, skipped := []outputItem{}, 0
 	for _, a := range results {
 		if a.awaitedCount > 0 {
-			o.Program.Messagef("cluster(%s): %d objects have no Work yet, but a binding expects them in the cluster: they are not orphans", a.cluster, a.awaitedCount)
+			o.Program.Messagef("cluster(%s): %d objects have no Work yet, but a binding expects them in the cluster: they are not orphans",
+				a.cluster, a.awaitedCount)
 		}
 		if a.omittedCount > 0 {
 			o.Program.Messagef("cluster(%s): %d more orphans are not shown; --limit sets the maximum", a.cluster, a.omittedCount)
@@ -243,7 +244,8 @@ func (one *orphan) newOutputItem(cluster string, action *orphanAction) outputIte
 }
 
 func (o outputItem) row(now time.Time, hasResult bool) []string {
-	cells := []string{o.Cluster, o.Kind, console.OrNone(o.Namespace), o.Name, duration.HumanDuration(now.Sub(o.Created)), o.LastWork, console.OrNone(o.WantedBy)}
+	cells := []string{o.Cluster, o.Kind, console.OrNone(o.Namespace), o.Name, duration.HumanDuration(now.Sub(o.Created)), o.LastWork,
+		console.OrNone(o.WantedBy)}
 	if hasResult {
 		cells = append(cells, o.Result)
 	}

@@ -70,7 +70,8 @@ func (c clusterClient) mappingOf(kind schema.GroupVersionKind) (*meta.RESTMappin
 	}
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("%s does not serve kind %s (%s): create its CustomResourceDefinition there first", c.target, kind.Kind, kind.GroupVersion())
+		return nil, fmt.Errorf("%s does not serve kind %s (%s): create its CustomResourceDefinition there first", c.target, kind.Kind,
+			kind.GroupVersion())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("looking for kind %s in %s: %w", kind.Kind, c.target, err)
@@ -107,7 +108,8 @@ func (c clusterClient) get(ctx context.Context, mapping *meta.RESTMapping, names
 }
 
 // list reads the objects that match a label selector.
-func (c clusterClient) list(ctx context.Context, mapping *meta.RESTMapping, namespace, selector string) ([]unstructured.Unstructured, error) {
+func (c clusterClient) list(ctx context.Context, mapping *meta.RESTMapping, namespace,
+	selector string) ([]unstructured.Unstructured, error) {
 	objects, err := c.resourceClient(mapping, namespace)
 	if err != nil {
 		return nil, err
@@ -120,7 +122,8 @@ func (c clusterClient) list(ctx context.Context, mapping *meta.RESTMapping, name
 }
 
 // create stores an object. With dryRun the server validates the object and does not store it.
-func (c clusterClient) create(ctx context.Context, mapping *meta.RESTMapping, object *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+func (c clusterClient) create(ctx context.Context, mapping *meta.RESTMapping, object *unstructured.Unstructured,
+	dryRun bool) (*unstructured.Unstructured, error) {
 	objects, err := c.resourceClient(mapping, object.GetNamespace())
 	if err != nil {
 		return nil, err
@@ -199,7 +202,8 @@ func (c clusterClient) hasBinding(ctx context.Context, object clusterObject) (bo
 	if tenancy.DefaultSkippedAPIs().Skips(object.GroupVersionKind()) {
 		return false, nil
 	}
-	kind := schema.GroupVersionKind{Group: workv1alpha2.GroupVersion.Group, Version: workv1alpha2.GroupVersion.Version, Kind: workv1alpha2.ResourceKindResourceBinding}
+	kind := schema.GroupVersionKind{Group: workv1alpha2.GroupVersion.Group, Version: workv1alpha2.GroupVersion.Version,
+		Kind: workv1alpha2.ResourceKindResourceBinding}
 	if object.GetNamespace() == "" {
 		kind.Kind = workv1alpha2.ResourceKindClusterResourceBinding
 	}

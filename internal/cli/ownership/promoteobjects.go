@@ -65,7 +65,8 @@ func newPromotionPolicy(template *unstructured.Unstructured, cluster, name strin
 	apiVersion := policyv1alpha1.GroupVersion.String()
 	if meta.Namespace == "" {
 		return &policyv1alpha1.ClusterPropagationPolicy{
-			TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: policyv1alpha1.ResourceKindClusterPropagationPolicy}, ObjectMeta: meta, Spec: spec,
+			TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: policyv1alpha1.ResourceKindClusterPropagationPolicy}, ObjectMeta: meta,
+			Spec: spec,
 		}
 	}
 	return &policyv1alpha1.PropagationPolicy{

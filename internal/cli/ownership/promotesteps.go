@@ -45,7 +45,8 @@ func (p promotion) promote(ctx context.Context, object clusterObject) error {
 	}
 	plan := promotionPlan{object: object, template: newPromotedTemplate(object.Unstructured)}
 	if p.autoPolicy {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(newPromotionPolicy(plan.template, p.cluster, p.policyName, p.dependencies))
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(newPromotionPolicy(plan.template, p.cluster, p.policyName,
+			p.dependencies))
 		if err != nil {
 			return fmt.Errorf("converting the policy: %w", err)
 		}
@@ -181,7 +182,8 @@ func (p promotion) createAll(ctx context.Context, plan promotionPlan) (err error
 }
 
 // create stores an object in the control plane and records it for a rollback.
-func (p promotion) create(ctx context.Context, mapping *meta.RESTMapping, object *unstructured.Unstructured, created *createdObjects) error {
+func (p promotion) create(ctx context.Context, mapping *meta.RESTMapping, object *unstructured.Unstructured,
+	created *createdObjects) error {
 	stored, err := p.karmada.create(ctx, mapping, object, p.dryRun)
 	if err != nil || p.dryRun {
 		return err
@@ -193,7 +195,8 @@ func (p promotion) create(ctx context.Context, mapping *meta.RESTMapping, object
 // printResult prints which objects were created.
 func (p promotion) printResult(plan promotionPlan) {
 	if p.dryRun {
-		p.Program.Messagef("dry run: %s can be promoted, nothing was created", describeObject(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()))
+		p.Program.Messagef("dry run: %s can be promoted, nothing was created",
+			describeObject(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()))
 		return
 	}
 	out := p.Program.Out
@@ -223,7 +226,8 @@ func (p promotion) promoteDependencies(ctx context.Context, plan promotionPlan, 
 	}
 	dependencies, err := rule(ctx, plan.template)
 	if err != nil {
-		return fmt.Errorf("finding the dependencies of %s: %w", describeObject(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()), err)
+		return fmt.Errorf("finding the dependencies of %s: %w",
+			describeObject(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()), err)
 	}
 	references := dependency.References(plan.template, dependencies)
 	p.Program.Messagef("dependencies by the built-in rule for kind %s: %s", plan.template.GetKind(), formatReferences(references))
@@ -270,7 +274,8 @@ func (p promotion) resolveReference(ctx context.Context, reference dependency.Re
 	if reference.Name != "" {
 		object, err := p.member.get(ctx, mapping, reference.Namespace, reference.Name)
 		if err == nil && object == nil {
-			p.Program.Messagef("%s is a dependency but does not exist in %s: it is skipped", describeObject(mapping, reference.Namespace, reference.Name), p.member.target)
+			p.Program.Messagef("%s is a dependency but does not exist in %s: it is skipped",
+				describeObject(mapping, reference.Namespace, reference.Name), p.member.target)
 		}
 		if err != nil || object == nil {
 			return nil, err
@@ -318,7 +323,8 @@ func (p promotion) promoteDependency(ctx context.Context, object clusterObject, 
 
 // createIfMissing creates a template. If the control plane has the template already, it sends no
 // create request and returns AlreadyExists.
-func (p promotion) createIfMissing(ctx context.Context, mapping *meta.RESTMapping, template *unstructured.Unstructured, created *createdObjects) error {
+func (p promotion) createIfMissing(ctx context.Context, mapping *meta.RESTMapping, template *unstructured.Unstructured,
+	created *createdObjects) error {
 	existing, err := p.karmada.get(ctx, mapping, template.GetNamespace(), template.GetName())
 	if err != nil {
 		return err

@@ -207,14 +207,17 @@ func (r *reconciler) removePermissions(ctx context.Context, cluster *clusterv1al
 	if err != nil || exists && len(role.OwnerReferences) > 0 {
 		return err
 	}
-	if err := errors.Join(r.annotateNamespace(ctx, cluster.Name, nil), r.deleteBindings(ctx, cluster)); err != nil || !exists || !isManaged(role, cluster.Name) {
+	if err := errors.Join(r.annotateNamespace(ctx, cluster.Name, nil), r.deleteBindings(ctx, cluster)); err != nil || !exists ||
+		!isManaged(role, cluster.Name) {
 		return err
 	}
-	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {
+	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID,
+		ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the permissions of the agent named after cluster %q: %w", cluster.Name, err)
 	}
-	r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentPermissionsRemoved, fmt.Errorf("removed the permissions of an agent that registered earlier under the name of this cluster, with request %s of user %s",
-		role.Annotations[clusterv1alpha1.AgentRequestAnnotation], role.Annotations[clusterv1alpha1.AgentRequesterAnnotation]))
+	r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentPermissionsRemoved,
+		fmt.Errorf("removed the permissions of an agent that registered earlier under the name of this cluster, with request %s of user %s",
+			role.Annotations[clusterv1alpha1.AgentRequestAnnotation], role.Annotations[clusterv1alpha1.AgentRequesterAnnotation]))
 	return nil
 }
 
@@ -238,7 +241,9 @@ func (r *reconciler) deleteBindings(ctx context.Context, cluster *clusterv1alpha
 		if err := r.karmada.Delete(ctx, stored, client.Preconditions{UID: new(stored.GetUID())}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("removing the permissions of an agent with the name of cluster %q: %w", cluster.Name, err)
 		}
-		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentPermissionsRemoved, fmt.Errorf("deleted role binding %s, which gave permissions to an agent with the name of this cluster", client.ObjectKeyFromObject(stored)))
+		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentPermissionsRemoved,
+			fmt.Errorf("deleted role binding %s, which gave permissions to an agent with the name of this cluster",
+				client.ObjectKeyFromObject(stored)))
 	}
 	return nil
 }
@@ -259,7 +264,8 @@ func (r *reconciler) readLive(ctx context.Context, key client.ObjectKey, into cl
 func (r *reconciler) deleteUnusedNamespace(ctx context.Context, name string) error {
 	executionNamespace := &corev1.Namespace{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: work.ExecutionNamespace(name)}, executionNamespace)
-	if err != nil || !exists || executionNamespace.DeletionTimestamp != nil || executionNamespace.Annotations[clusterv1alpha1.AgentRequestAnnotation] == "" {
+	if err != nil || !exists || executionNamespace.DeletionTimestamp != nil ||
+		executionNamespace.Annotations[clusterv1alpha1.AgentRequestAnnotation] == "" {
 		return err
 	}
 	if exists, err = r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(name)}, &rbacv1.ClusterRole{}); err != nil || exists {
@@ -273,7 +279,9 @@ func (r *reconciler) deleteUnusedNamespace(ctx context.Context, name string) err
 	if len(works.Items) > 0 {
 		return nil
 	}
-	if err := r.karmada.Delete(ctx, executionNamespace, client.Preconditions{UID: &executionNamespace.UID, ResourceVersion: &executionNamespace.ResourceVersion}); client.IgnoreNotFound(err) != nil {
+	if err := r.karmada.Delete(ctx, executionNamespace,
+		client.Preconditions{UID: &executionNamespace.UID,
+			ResourceVersion: &executionNamespace.ResourceVersion}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting namespace %q: %w", executionNamespace.Name, err)
 	}
 	return nil

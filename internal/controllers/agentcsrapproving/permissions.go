@@ -66,7 +66,8 @@ func isManaged(object client.Object, cluster string) bool {
 // while an object of an earlier agent is being deleted.
 func (r *reconciler) grantPermissions(ctx context.Context, record agentRecord) (wait bool, err error) {
 	for _, name := range []string{
-		record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, clusterv1alpha1.NamespaceKarmadaSystem, work.ExecutionNamespace(record.cluster),
+		record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, clusterv1alpha1.NamespaceKarmadaSystem,
+		work.ExecutionNamespace(record.cluster),
 	} {
 		if wait, err := r.ensureNamespace(ctx, name, record); err != nil || wait {
 			return wait, err
@@ -123,7 +124,8 @@ func (r *reconciler) grantRemovalPermissions(ctx context.Context, cluster *clust
 		labels := maps.Clone(want.GetLabels())
 		labels[clusterv1alpha1.AgentLabel] = cluster.Name
 		want.SetLabels(labels)
-		want.SetOwnerReferences([]metav1.OwnerReference{ownerReference(cluster, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
+		want.SetOwnerReferences([]metav1.OwnerReference{ownerReference(cluster, clusterv1alpha1.GroupVersion.String(),
+			clusterv1alpha1.ResourceKindCluster)})
 		stored, err := r.ensureObject(ctx, want, record)
 		if err != nil || stored == nil {
 			return stored == nil, err
@@ -144,10 +146,12 @@ func setOwnership(desired agent.Object, record agentRecord, role *rbacv1.Cluster
 		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(role, rbacv1.SchemeGroupVersion.String(), "ClusterRole")})
 		return
 	case record.owner != nil:
-		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(record.owner, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
+		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(record.owner, clusterv1alpha1.GroupVersion.String(),
+			clusterv1alpha1.ResourceKindCluster)})
 	}
 	desired.SetAnnotations(withScope(map[string]string{
-		clusterv1alpha1.ClusterNamespaceAnnotation: record.clusterNamespace, clusterv1alpha1.AgentRequestAnnotation: record.request, clusterv1alpha1.AgentRequesterAnnotation: record.requester,
+		clusterv1alpha1.ClusterNamespaceAnnotation: record.clusterNamespace, clusterv1alpha1.AgentRequestAnnotation: record.request,
+		clusterv1alpha1.AgentRequesterAnnotation: record.requester,
 	}, record.scope))
 }
 
@@ -202,7 +206,8 @@ func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, rec
 	}
 	// The pass waits, because the object is being deleted, or because another requester became the
 	// agent after the decision.
-	if other := stored.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation]; stored.GetDeletionTimestamp() != nil || other != "" && other != record.request {
+	if other := stored.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation]; stored.GetDeletionTimestamp() != nil ||
+		other != "" && other != record.request {
 		return nil, nil
 	}
 	updated := stored.DeepCopyObject().(client.Object)
@@ -266,6 +271,7 @@ func annotateRequester(stored client.Object, record agentRecord) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[clusterv1alpha1.AgentRequestAnnotation], annotations[clusterv1alpha1.AgentRequesterAnnotation] = record.request, record.requester
+	annotations[clusterv1alpha1.AgentRequestAnnotation], annotations[clusterv1alpha1.AgentRequesterAnnotation] = record.request,
+		record.requester
 	stored.SetAnnotations(withScope(annotations, record.scope))
 }

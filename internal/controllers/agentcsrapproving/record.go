@@ -39,10 +39,11 @@ func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cl
 	}
 	return &agentRecord{
 		cluster: cluster.Name, owner: cluster,
-		request:          cmp.Or(role.Annotations[clusterv1alpha1.AgentRequestAnnotation], stored.request),
-		requester:        cmp.Or(role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], stored.requester),
-		scope:            cmp.Or(role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation], stored.scope),
-		clusterNamespace: cmp.Or(role.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], stored.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster),
+		request:   cmp.Or(role.Annotations[clusterv1alpha1.AgentRequestAnnotation], stored.request),
+		requester: cmp.Or(role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], stored.requester),
+		scope:     cmp.Or(role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation], stored.scope),
+		clusterNamespace: cmp.Or(role.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], stored.clusterNamespace,
+			clusterv1alpha1.NamespaceKarmadaCluster),
 	}, nil
 }
 
@@ -96,7 +97,8 @@ func (r *reconciler) annotateNamespace(ctx context.Context, cluster string, reco
 	}
 	desired := stored.DeepCopy()
 	for _, key := range []string{
-		clusterv1alpha1.AgentRecordClusterAnnotation, clusterv1alpha1.AgentRecordRequestAnnotation, clusterv1alpha1.AgentRecordRequesterAnnotation,
+		clusterv1alpha1.AgentRecordClusterAnnotation, clusterv1alpha1.AgentRecordRequestAnnotation,
+		clusterv1alpha1.AgentRecordRequesterAnnotation,
 		clusterv1alpha1.ClusterNamespaceAnnotation, clusterv1alpha1.RegistrationScopeAnnotation,
 	} {
 		delete(desired.Annotations, key)

@@ -35,8 +35,10 @@ func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) == 0 && findCondition(csr, agent.ConditionNotApproved) == nil
 }
 
-func findCondition(csr *certificatesv1.CertificateSigningRequest, conditionType certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
-	i := slices.IndexFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == conditionType })
+func findCondition(csr *certificatesv1.CertificateSigningRequest,
+	conditionType certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
+	i := slices.IndexFunc(csr.Status.Conditions,
+		func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == conditionType })
 	if i < 0 {
 		return nil
 	}
@@ -68,12 +70,14 @@ func (r *reconciler) processRequest(ctx context.Context, name string) (requeueAf
 
 // deleteIfExpired deletes a request whose period for a manual decision is over. Otherwise it
 // returns the remaining time.
-func (r *reconciler) deleteIfExpired(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (requeueAfter time.Duration, err error) {
+func (r *reconciler) deleteIfExpired(ctx context.Context,
+	csr *certificatesv1.CertificateSigningRequest) (requeueAfter time.Duration, err error) {
 	if remaining := csr.CreationTimestamp.Add(manualDecisionPeriod).Sub(r.now()); remaining > 0 {
 		return remaining, nil
 	}
 	// The preconditions are needed because a user may approve the request at the same time.
-	if err := r.karmada.Delete(ctx, csr, client.Preconditions{UID: &csr.UID, ResourceVersion: &csr.ResourceVersion}); client.IgnoreNotFound(err) != nil {
+	if err := r.karmada.Delete(ctx, csr, client.Preconditions{UID: &csr.UID,
+		ResourceVersion: &csr.ResourceVersion}); client.IgnoreNotFound(err) != nil {
 		return 0, fmt.Errorf("deleting CertificateSigningRequest %q, which was not approved: %w", csr.Name, err)
 	}
 	return 0, nil
@@ -113,7 +117,8 @@ func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.Cert
 }
 
 // readFacts reads the objects and permissions on which the decision depends.
-func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request) (agent.RequestFacts, error) {
+func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest,
+	request agent.Request) (agent.RequestFacts, error) {
 	facts := agent.RequestFacts{Request: csr.UID, Age: r.now().Sub(csr.CreationTimestamp.Time)}
 	if err := r.readScope(ctx, csr, &facts); err != nil {
 		return facts, err
@@ -164,7 +169,8 @@ func (r *reconciler) readScope(ctx context.Context, csr *certificatesv1.Certific
 		return nil
 	}
 	token := &corev1.Secret{}
-	exists, err := r.readLive(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + id}, token)
+	exists, err := r.readLive(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + id},
+		token)
 	if err != nil || !exists {
 		return err
 	}
@@ -177,8 +183,10 @@ func (r *reconciler) readScope(ctx context.Context, csr *certificatesv1.Certific
 
 // reviewPermissions reviews the permissions of the requester and, if the request is for a
 // certificate of GeneratorUser, the permissions of GeneratorUser.
-func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts *agent.RequestFacts) (err error) {
-	requester := authorizationv1.SubjectAccessReviewSpec{User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: convertExtra(csr.Spec.Extra)}
+func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request,
+	facts *agent.RequestFacts) (err error) {
+	requester := authorizationv1.SubjectAccessReviewSpec{User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups,
+		Extra: convertExtra(csr.Spec.Extra)}
 	create := func(subresource string) *authorizationv1.ResourceAttributes {
 		return &authorizationv1.ResourceAttributes{
 			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Verb: "create", Subresource: subresource,
@@ -206,11 +214,13 @@ func (r *reconciler) isGeneratorUnlimited(ctx context.Context) (bool, error) {
 	if err != nil || mayDoEverything {
 		return mayDoEverything, err
 	}
-	mayCreateAnyRole, err := r.isAllowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: rbacv1.GroupName, Resource: "clusterroles", Verb: "escalate"})
+	mayCreateAnyRole, err := r.isAllowed(ctx, generator,
+		&authorizationv1.ResourceAttributes{Group: rbacv1.GroupName, Resource: "clusterroles", Verb: "escalate"})
 	if err != nil || !mayCreateAnyRole {
 		return false, err
 	}
-	for _, policy := range []client.Object{&admissionregistrationv1.ValidatingAdmissionPolicy{}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}} {
+	for _, policy := range []client.Object{&admissionregistrationv1.ValidatingAdmissionPolicy{},
+		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}} {
 		if exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.GeneratorPolicy}, policy); err != nil || !exists {
 			return !exists, err
 		}
@@ -218,7 +228,8 @@ func (r *reconciler) isGeneratorUnlimited(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-func (r *reconciler) isAllowed(ctx context.Context, subject authorizationv1.SubjectAccessReviewSpec, attributes *authorizationv1.ResourceAttributes) (bool, error) {
+func (r *reconciler) isAllowed(ctx context.Context, subject authorizationv1.SubjectAccessReviewSpec,
+	attributes *authorizationv1.ResourceAttributes) (bool, error) {
 	subject.ResourceAttributes = attributes
 	review := &authorizationv1.SubjectAccessReview{Spec: subject}
 	if err := r.karmada.Create(ctx, review); err != nil {
@@ -236,7 +247,8 @@ func convertExtra(extra map[string]certificatesv1.ExtraValue) map[string]authori
 }
 
 // grantManuallyApproved grants the permissions of an agent whose certificate was approved manually.
-func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.RequestFacts) (wait bool, err error) {
+func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request,
+	facts agent.RequestFacts) (wait bool, err error) {
 	if request.Generator || !agent.IsValidName(request.Cluster) {
 		return false, nil
 	}
@@ -246,11 +258,13 @@ func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificate
 	csr.Status.Conditions = slices.DeleteFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == clusterv1alpha1.FormerAgentPermissionsGranted
 	})
-	r.addCondition(csr, agent.ConditionPermissionsGranted, clusterv1alpha1.AgentReasonApprovedByOthers, "The agent got its permissions, because an administrator approved its certificate.")
+	r.addCondition(csr, agent.ConditionPermissionsGranted, clusterv1alpha1.AgentReasonApprovedByOthers,
+		"The agent got its permissions, because an administrator approved its certificate.")
 	return false, r.writeStatus(ctx, csr)
 }
 
-func (r *reconciler) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, decision agent.Decision) error {
+func (r *reconciler) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request,
+	decision agent.Decision) error {
 	r.addCondition(csr, certificatesv1.CertificateApproved, decision.Reason, decision.Message)
 	if err := r.karmada.SubResource("approval").Update(ctx, csr); err != nil {
 		return fmt.Errorf("approving the certificate of %s: %w", request.User(), err)
@@ -259,7 +273,8 @@ func (r *reconciler) approve(ctx context.Context, csr *certificatesv1.Certificat
 	return nil
 }
 
-func (r *reconciler) leaveForManualApproval(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision agent.Decision) error {
+func (r *reconciler) leaveForManualApproval(ctx context.Context, csr *certificatesv1.CertificateSigningRequest,
+	decision agent.Decision) error {
 	r.addCondition(csr, agent.ConditionNotApproved, decision.Reason, decision.Message)
 	if err := r.writeStatus(ctx, csr); err != nil {
 		return err
@@ -268,7 +283,8 @@ func (r *reconciler) leaveForManualApproval(ctx context.Context, csr *certificat
 	return nil
 }
 
-func (r *reconciler) addCondition(csr *certificatesv1.CertificateSigningRequest, conditionType certificatesv1.RequestConditionType, reason, message string) {
+func (r *reconciler) addCondition(csr *certificatesv1.CertificateSigningRequest, conditionType certificatesv1.RequestConditionType, reason,
+	message string) {
 	now := metav1.NewTime(r.now())
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: conditionType, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,

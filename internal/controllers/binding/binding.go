@@ -131,7 +131,8 @@ func addController(mgr manager.Manager, r *reconciler) error {
 	if r.namespaced {
 		controllers = controllers.Watches(&policyv1alpha1.OverridePolicy{}, r.newOverrideHandler())
 	}
-	err := controllers.WithOptions(loop.ControllerOptions[reconcile.Request](mgr, r.options.workers(r.namespaced), r.options.Backoff)).Complete(r)
+	err := controllers.WithOptions(loop.ControllerOptions[reconcile.Request](mgr, r.options.workers(r.namespaced),
+		r.options.Backoff)).Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", controllerName(r.namespaced), err)
 	}
@@ -236,7 +237,8 @@ func (r *reconciler) syncAll(ctx context.Context, outcome *syncOutcome, targets 
 		targets: targets, works: works,
 	})
 	names := outcome.addResults(results)
-	outcome.addFailure(r.deleteOrphans(ctx, outcome.bound, work.OrphanWorks(works, binding.ExpectedClusters(outcome.bound.BindingSpec()), names)))
+	outcome.addFailure(r.deleteOrphans(ctx, outcome.bound,
+		work.OrphanWorks(works, binding.ExpectedClusters(outcome.bound.BindingSpec()), names)))
 }
 
 // holdsWorks reports whether the Works stay as they are until the scheduler assigns replicas: the

@@ -37,7 +37,8 @@ func (r *reconciler) recordSuccessEvents(outcome *syncOutcome) {
 		return
 	}
 	for _, object := range []client.Object{outcome.bound, outcome.template} {
-		r.events.RecordSuccess(object, workv1alpha2.EventReasonSyncWorkSucceed, "All Works of binding %s are up to date.", outcome.bound.GetName())
+		r.events.RecordSuccess(object, workv1alpha2.EventReasonSyncWorkSucceed, "All Works of binding %s are up to date.",
+			outcome.bound.GetName())
 	}
 }
 

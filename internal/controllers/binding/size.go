@@ -36,13 +36,15 @@ func explainSize(desired *workv1alpha1.Work, err error) error {
 	}
 	return &sizeError{err: err, message: fmt.Sprintf(
 		"the object has %d KiB, and its Work has %d KiB as escaped JSON, which is more than the API server of the control plane stores in one object "+
-			"(by default 1536 KiB, the limit --max-request-bytes of etcd): make the object smaller, or split it", kibibytes(manifests), kibibytes(len(encoded)))}
+			"(by default 1536 KiB, the limit --max-request-bytes of etcd): make the object smaller, or split it", kibibytes(manifests),
+		kibibytes(len(encoded)))}
 }
 
 // isTooLarge reports whether the API server or etcd rejected a request because of its size. The error
 // of etcd has no reason of its own.
 func isTooLarge(err error) bool {
-	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "larger than max")
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large") ||
+		strings.Contains(err.Error(), "larger than max")
 }
 
 func kibibytes(bytes int) int { return (bytes + 1023) / 1024 }

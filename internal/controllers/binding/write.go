@@ -80,7 +80,8 @@ func (r *reconciler) writeWorks(ctx context.Context, b batch) []targetResult {
 func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2.TargetCluster) targetResult {
 	failed := func(err error) targetResult { return targetResult{cluster: target.Name, err: err} }
 	existing := b.worksForCluster(target.Name)
-	if remaining := withoutTerminating(existing); len(remaining) == 1 && binding.BelongsTo(remaining[0], b.bound) && policy.IsReleased(b.bound) {
+	if remaining := withoutTerminating(existing); len(remaining) == 1 && binding.BelongsTo(remaining[0], b.bound) &&
+		policy.IsReleased(b.bound) {
 		// The Work is not updated, because no policy claims the current state of the template. A
 		// reconcile for another reason, such as a start of the process, must not deliver this state
 		// to the member.

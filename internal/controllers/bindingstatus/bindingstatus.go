@@ -97,7 +97,8 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	r := &reconciler{
 		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
 		events: loop.EventsFor(mgr, Name, o.Events),
-		writes: loop.NewWrites[reconcile.Request](time.Now), pacing: o.Pacing, progress: newProgressPacer(o.Pacing), kindsWithoutStatus: newKindsWithoutStatus(), now: time.Now,
+		writes: loop.NewWrites[reconcile.Request](time.Now), pacing: o.Pacing, progress: newProgressPacer(o.Pacing),
+		kindsWithoutStatus: newKindsWithoutStatus(), now: time.Now,
 		lag: newProgressPacer(o.Pacing), background: newBackgroundPacer(o.Pacing), statusBytes: o.StatusBytes,
 	}
 	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.WorksByBindingID, loop.BindingsByTemplate); err != nil {
@@ -157,7 +158,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if stored, err = r.writeBindingStatus(ctx, request, stored, aggregation, isRendered); err != nil || stored == nil {
 		return loop.Result(err)
 	}
-	r.events.RecordSuccess(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(aggregation.Items))
+	r.events.RecordSuccess(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters",
+		len(aggregation.Items))
 	r.recordUnhealthyEvents(stored, aggregation.Items)
 	err = r.aggregateTemplateStatus(ctx, request, stored, aggregation.Items)
 	return loop.Result(r.reportAggregation(ctx, request, stored, err))
@@ -180,7 +182,8 @@ func (r *reconciler) reportAggregation(ctx context.Context, request reconcile.Re
 // reportDelay returns how long to delay the write of the status of a binding because its clusters
 // are expected to report again soon. isRendered is true if all Works are rendered from the current
 // spec.
-func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, aggregation work.Aggregation, isRendered bool) time.Duration {
+func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, aggregation work.Aggregation,
+	isRendered bool) time.Duration {
 	now, expected := r.now(), binding.ExpectedClusters(stored.BindingSpec())
 	if isRendered && isRolloutInProgress(expected, aggregation.Items) {
 		return r.progress.TurnDelay(request, now, r.pacing.Progress, now)
@@ -239,7 +242,8 @@ func (r *reconciler) readBinding(ctx context.Context, request reconcile.Request)
 
 // writeBindingStatus writes the collected statuses of the Works to the status of the binding. It
 // returns the current binding, or nil if the binding was deleted.
-func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, aggregation work.Aggregation, isRendered bool) (binding.Object, error) {
+func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, aggregation work.Aggregation,
+	isRendered bool) (binding.Object, error) {
 	condition := aggregation.FullyAppliedCondition(binding.ExpectedClusters(stored.BindingSpec()), stored.GetGeneration())
 	condition.LastTransitionTime = metav1.NewTime(r.now())
 	current := []metav1.Condition{condition}

@@ -36,15 +36,18 @@ type templateAggregation struct {
 
 // aggregateTemplateStatus writes the aggregated status of all clusters to the status of the
 // template. It writes nothing for a kind without an aggregation rule or without a status.
-func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconcile.Request, bound binding.Object, items []workv1alpha2.AggregatedStatusItem) error {
+func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconcile.Request, bound binding.Object,
+	items []workv1alpha2.AggregatedStatusItem) error {
 	reference := bound.BindingSpec().Resource
 	kind := kindOf(reference)
 	// A user who can create a binding could make it refer to an object that this user must not
 	// change.
-	if !tenancy.IsAllowedReference(bound.GetNamespace(), reference) || r.rules.Rules(kind).AggregateStatus == nil || r.kindsWithoutStatus.has(kind, r.now()) {
+	if !tenancy.IsAllowedReference(bound.GetNamespace(), reference) || r.rules.Rules(kind).AggregateStatus == nil ||
+		r.kindsWithoutStatus.has(kind, r.now()) {
 		return nil
 	}
-	s := templateAggregation{request: request, template: reference, items: withMissingTargets(items, binding.TargetClusters(bound.BindingSpec()))}
+	s := templateAggregation{request: request, template: reference,
+		items: withMissingTargets(items, binding.TargetClusters(bound.BindingSpec()))}
 	var err error
 	for range maxConflictAttempts {
 		if err = r.tryAggregate(ctx, s); !apierrors.IsConflict(err) {
@@ -115,7 +118,8 @@ func isRejected(err error) bool {
 // exist yet, and keeps the items sorted by name. Without these items a template would look complete
 // between its scheduling and its delivery, because observedGeneration would change although a
 // cluster does not have the template yet.
-func withMissingTargets(items []workv1alpha2.AggregatedStatusItem, targets []workv1alpha2.TargetCluster) []workv1alpha2.AggregatedStatusItem {
+func withMissingTargets(items []workv1alpha2.AggregatedStatusItem,
+	targets []workv1alpha2.TargetCluster) []workv1alpha2.AggregatedStatusItem {
 	all := slices.Clone(items)
 	for _, target := range targets {
 		at, found := slices.BinarySearchFunc(all, target.Name, func(item workv1alpha2.AggregatedStatusItem, name string) int {
@@ -158,7 +162,8 @@ func isOlder(version, than string) bool {
 
 // writeTemplate writes the status of aggregated if it differs from the status of the template. It
 // returns the stored object, or nil if it wrote nothing.
-func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Request, template, aggregated *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Request, template,
+	aggregated *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	change, err := statusPatch(template, aggregated)
 	if err != nil || change == nil {
 		return nil, err

@@ -156,7 +156,8 @@ func (r *rotator) rotateIfDue(ctx context.Context) error {
 		return fmt.Errorf("storing the new certificate in Secret %s of the member: %w", key, err)
 	}
 	r.pending = nil
-	klog.FromContext(ctx).Info("Rotated the certificate of the agent", "controller", Name, "user", identity.chain[0].Subject.CommonName, "secret", key)
+	klog.FromContext(ctx).Info("Rotated the certificate of the agent", "controller", Name, "user", identity.chain[0].Subject.CommonName,
+		"secret", key)
 	if r.options.OnRenewed != nil {
 		r.options.OnRenewed(ctx, next)
 	}
@@ -206,7 +207,8 @@ func (r *rotator) createRequest(ctx context.Context, identity *clientIdentity) (
 		ObjectMeta: metav1.ObjectMeta{Name: identity.user + "-" + utilrand.String(5)},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request: csrPEM, SignerName: certificatesv1.KubeAPIServerClientSignerName,
-			Usages:            []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+				certificatesv1.UsageClientAuth},
 			ExpirationSeconds: csr.DurationToExpirationSeconds(max(lifetime(identity.chain), minLifetime)),
 		},
 	}
@@ -268,7 +270,8 @@ func manualApprovalReason(request *certificatesv1.CertificateSigningRequest) str
 func requestError(request *certificatesv1.CertificateSigningRequest) error {
 	for _, condition := range request.Status.Conditions {
 		if condition.Type == certificatesv1.CertificateDenied || condition.Type == certificatesv1.CertificateFailed {
-			return fmt.Errorf("CertificateSigningRequest %s was not granted (%s): %s %s", request.Name, condition.Type, condition.Reason, condition.Message)
+			return fmt.Errorf("CertificateSigningRequest %s was not granted (%s): %s %s", request.Name, condition.Type, condition.Reason,
+				condition.Message)
 		}
 	}
 	return nil

@@ -69,7 +69,8 @@ func removalReason(bound binding.Object, overdue bool) string {
 func (r *reconciler) removeFromBinding(ctx context.Context, bound binding.Object, cluster, reason string) (removed bool, err error) {
 	updated := binding.Copy(bound)
 	spec := updated.BindingSpec()
-	spec.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
+	spec.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters),
+		func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
 	if _, err := patch.Object(ctx, r.karmada, bound, updated); err != nil {
 		if apierrors.IsNotFound(err) {
 			return true, nil

@@ -51,7 +51,8 @@ func (r *reconciler) isOverdue(cluster *clusterv1alpha1.Cluster) bool {
 // reportRemains reports which objects block the removal of a cluster. It writes them to the
 // conditions of the Cluster, and to an event if the removal is overdue. The names are sorted, so
 // that messages do not change without a cause.
-func (r *reconciler) reportRemains(ctx context.Context, cluster *clusterv1alpha1.Cluster, worksGone bool, targeting []binding.Object) error {
+func (r *reconciler) reportRemains(ctx context.Context, cluster *clusterv1alpha1.Cluster, worksGone bool,
+	targeting []binding.Object) error {
 	remains := domain.RemainingObjects{WorksGone: worksGone}
 	for _, bound := range targeting {
 		remains.Bindings = append(remains.Bindings, bindingName(bound))
@@ -59,7 +60,8 @@ func (r *reconciler) reportRemains(ctx context.Context, cluster *clusterv1alpha1
 	slices.Sort(remains.Bindings)
 	works := &workv1alpha1.WorkList{}
 	if !worksGone {
-		if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)),
+			client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing Works of cluster %q: %w", cluster.Name, err)
 		}
 		slices.SortFunc(works.Items, func(a, b workv1alpha1.Work) int { return strings.Compare(a.Name, b.Name) })

@@ -72,7 +72,8 @@ type renewal struct {
 
 // New returns a Renewer that renews no Lease yet.
 func New(karmada client.Client, apiReader client.Reader, o Options) *Renewer {
-	return &Renewer{options: o, karmada: karmada, apiReader: apiReader, now: time.Now, wakeUp: make(chan struct{}, 1), renewals: map[string]renewal{}}
+	return &Renewer{options: o, karmada: karmada, apiReader: apiReader, now: time.Now, wakeUp: make(chan struct{}, 1),
+		renewals: map[string]renewal{}}
 }
 
 // StartRenewal starts the renewals of the Lease of a cluster. It may be called repeatedly and does

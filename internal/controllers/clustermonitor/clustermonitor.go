@@ -156,7 +156,8 @@ func (m *monitor) recordHeartbeat(cluster *clusterv1alpha1.Cluster, renewed *met
 
 // markIfSilent sets the Ready condition of a cluster to Unknown if its last heartbeat is too
 // old.
-func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Cluster, heartbeat domain.HeartbeatRecord, now time.Time) error {
+func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Cluster, heartbeat domain.HeartbeatRecord,
+	now time.Time) error {
 	silence := domain.MissedHeartbeatCondition(heartbeat, readyConditionOf(cluster), m.options.Grace, cluster.Generation, now)
 	if silence == nil {
 		return nil

@@ -98,7 +98,8 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 		metrics: measured,
 	}
 	c.queues = loop.NewMemberQueues(loop.MemberQueueOptions{
-		Name: Name, Workers: 1, Backoff: loop.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName, OnRemoved: measured.deleteCluster,
+		Name: Name, Workers: 1, Backoff: loop.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName,
+		OnRemoved: measured.deleteCluster,
 	}, c.reconcile)
 	members.OnUnhealthy(c.enqueue)
 	return mgr.Add(c)

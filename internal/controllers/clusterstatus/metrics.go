@@ -33,8 +33,10 @@ func clusterGauges() []clusterGauge {
 		{"cluster_memory_allocatable_bytes", "Allocatable memory of the member in bytes.", resourceAmount(allocatable, corev1.ResourceMemory)},
 		{"cluster_cpu_allocatable_number", "Allocatable CPU of the member in cores.", resourceAmount(allocatable, corev1.ResourceCPU)},
 		{"cluster_pod_allocatable_number", "Number of Pods that the nodes of the member take.", resourceAmount(allocatable, corev1.ResourcePods)},
-		{"cluster_memory_allocated_bytes", "Memory requested by Pods that run in the member, in bytes.", resourceAmount(allocated, corev1.ResourceMemory)},
-		{"cluster_cpu_allocated_number", "CPU requested by Pods that run in the member, in cores.", resourceAmount(allocated, corev1.ResourceCPU)},
+		{"cluster_memory_allocated_bytes", "Memory requested by Pods that run in the member, in bytes.",
+			resourceAmount(allocated, corev1.ResourceMemory)},
+		{"cluster_cpu_allocated_number", "CPU requested by Pods that run in the member, in cores.",
+			resourceAmount(allocated, corev1.ResourceCPU)},
 		{"cluster_pod_allocated_number", "Number of Pods that run in the member.", resourceAmount(allocated, corev1.ResourcePods)},
 	}
 }
@@ -55,7 +57,8 @@ func nodeCount(number func(*clusterv1alpha1.NodeSummary) int32) func(*clusterv1a
 	}
 }
 
-func resourceAmount(list func(*clusterv1alpha1.ResourceSummary) corev1.ResourceList, name corev1.ResourceName) func(*clusterv1alpha1.Cluster) (float64, bool) {
+func resourceAmount(list func(*clusterv1alpha1.ResourceSummary) corev1.ResourceList,
+	name corev1.ResourceName) func(*clusterv1alpha1.Cluster) (float64, bool) {
 	return func(cluster *clusterv1alpha1.Cluster) (float64, bool) {
 		if cluster.Status.ResourceSummary == nil {
 			return 0, false

@@ -54,7 +54,8 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 		return probeResult{ready: domain.CollectionFailedCondition(domain.RejectedMessage(credentials), cluster.Generation, now), target: target}
 	}
 	if identity := health.Identity; identity.OtherID != "" || identity.UnknownCause != "" {
-		return probeResult{ready: domain.UnidentifiedCondition(identity, health.Cause, cluster.Generation, now), target: target, identity: identity, identityCause: health.Cause}
+		return probeResult{ready: domain.UnidentifiedCondition(identity, health.Cause, cluster.Generation, now), target: target,
+			identity: identity, identityCause: health.Cause}
 	}
 	return probeResult{
 		identity:   health.Identity,
@@ -66,7 +67,8 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 
 // probeHealth probes a member. If the member rejects the credentials, it reads the credentials
 // again and probes the member once more.
-func (c *controller) probeHealth(ctx context.Context, cluster *clusterv1alpha1.Cluster) (target *member.Member, health member.Health, err error) {
+func (c *controller) probeHealth(ctx context.Context,
+	cluster *clusterv1alpha1.Cluster) (target *member.Member, health member.Health, err error) {
 	for range 2 {
 		if target, err = c.members.GetForCluster(ctx, cluster); err != nil {
 			return nil, health, err
@@ -121,7 +123,8 @@ func (c *controller) readInventory(ctx context.Context, cluster *clusterv1alpha1
 	case nodes != nil:
 		result.nodes, result.resources = nodes, resources
 	case c.options.InventoryTimeout > 0 && waited > c.options.InventoryTimeout:
-		result.inventoryErr = fmt.Errorf("the resources of the cluster are unknown: its nodes and Pods could not be listed within %s", c.options.InventoryTimeout)
+		result.inventoryErr = fmt.Errorf("the resources of the cluster are unknown: its nodes and Pods could not be listed within %s",
+			c.options.InventoryTimeout)
 	default:
 		result.inventoryPending = true
 	}

@@ -21,8 +21,10 @@ import (
 )
 
 // attach attaches the binding of one object to a dependent, and reports whether it wrote anything.
-func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
-	stored, freeName, err := loop.FindTemplateBinding(ctx, r.karmada, object.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(object))
+func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.ResourceBinding,
+	object *unstructured.Unstructured) (written bool, err error) {
+	stored, freeName, err := loop.FindTemplateBinding(ctx, r.karmada, object.GroupVersionKind().GroupKind(),
+		client.ObjectKeyFromObject(object))
 	switch {
 	case err != nil:
 		return false, err
@@ -52,7 +54,8 @@ func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.Resourc
 
 // createAttached creates the binding of an object that has no binding. It creates the complete
 // binding in one request.
-func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured, name string) (written bool, err error) {
+func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured,
+	name string) (written bool, err error) {
 	created := binding.New(object.GetNamespace() != "")
 	created.SetName(name)
 	if err := dependency.Attach(created, object, dependent, dependency.OtherDependents{}, time.Now()); err != nil {
@@ -77,7 +80,8 @@ func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2
 // otherDependents returns the dependents that a binding lists, except one. If the cache does not
 // contain a dependent, it reads the dependent from the API server, because only the response of the
 // API server proves that the dependent does not exist.
-func (r *reconciler) otherDependents(ctx context.Context, attached binding.Object, except types.NamespacedName) (dependency.OtherDependents, error) {
+func (r *reconciler) otherDependents(ctx context.Context, attached binding.Object,
+	except types.NamespacedName) (dependency.OtherDependents, error) {
 	peers := dependency.OtherDependents{Deleted: sets.New[types.NamespacedName]()}
 	for _, snapshot := range attached.BindingSpec().RequiredBy {
 		key := dependency.DependentKey(snapshot)

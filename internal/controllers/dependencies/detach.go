@@ -55,7 +55,8 @@ func (r *reconciler) detachDeleted(ctx context.Context, dependent types.Namespac
 	if peer != nil {
 		return fmt.Errorf("binding %s: %w", dependent, loop.ErrStale)
 	}
-	_, err = r.detachAll(ctx, &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: dependent.Namespace, Name: dependent.Name}})
+	_, err = r.detachAll(ctx, &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: dependent.Namespace,
+		Name: dependent.Name}})
 	return err
 }
 
@@ -115,7 +116,8 @@ func (r *reconciler) detach(ctx context.Context, dependent *workv1alpha2.Resourc
 
 // recordSuspension updates the suspension of a dependent on an attached binding that is being
 // deleted, so that the deletion ends when the dispatching of the dependent is resumed.
-func (r *reconciler) recordSuspension(ctx context.Context, dependent *workv1alpha2.ResourceBinding, stored binding.Object) (written bool, err error) {
+func (r *reconciler) recordSuspension(ctx context.Context, dependent *workv1alpha2.ResourceBinding,
+	stored binding.Object) (written bool, err error) {
 	desired := binding.Copy(stored)
 	dependency.RecordSuspension(desired, dependent)
 	written, err = patch.Object(ctx, r.karmada, stored, desired)

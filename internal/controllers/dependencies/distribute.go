@@ -68,13 +68,15 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 // reportInterpretation reports the result of the rule for dependencies in a condition of the
 // dependent. A nil err also means that no rule is needed, so that a failure of the past is not
 // reported forever.
-func (r *reconciler) reportInterpretation(ctx context.Context, dependent *workv1alpha2.ResourceBinding, err error) (current *workv1alpha2.ResourceBinding, reported error) {
+func (r *reconciler) reportInterpretation(ctx context.Context, dependent *workv1alpha2.ResourceBinding,
+	err error) (current *workv1alpha2.ResourceBinding, reported error) {
 	return interpreters.Report(ctx, r.karmada, dependent, workv1alpha2.DependenciesInterpreted, err, time.Now())
 }
 
 // recordDependencies records the references on the dependent and adds the finalizer. The finalizer
 // stays until all bindings are detached.
-func (r *reconciler) recordDependencies(ctx context.Context, dependent *workv1alpha2.ResourceBinding, template *unstructured.Unstructured, references []dependency.Reference) error {
+func (r *reconciler) recordDependencies(ctx context.Context, dependent *workv1alpha2.ResourceBinding, template *unstructured.Unstructured,
+	references []dependency.Reference) error {
 	recorded := dependent.DeepCopy()
 	controllerutil.AddFinalizer(recorded, workv1alpha2.BindingDependenciesDistributorFinalizer)
 	if err := dependency.RecordReferences(recorded, references); err != nil {
@@ -118,17 +120,20 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 		}
 	}
 	if len(failures) == 0 && (written || detached) {
-		r.events.RecordDecision(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
+		r.events.RecordDecision(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed,
+			"The dependencies follow the object to its clusters")
 	}
 	if len(failures) == 0 {
-		r.events.RecordSuccess(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
+		r.events.RecordSuccess(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed,
+			"The dependencies follow the object to its clusters")
 	}
 	return errors.Join(failures...)
 }
 
 // attachAllowed attaches the binding of one object, unless the object must not be propagated. It
 // reports whether it wrote anything.
-func (r *reconciler) attachAllowed(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
+func (r *reconciler) attachAllowed(ctx context.Context, dependent *workv1alpha2.ResourceBinding,
+	object *unstructured.Unstructured) (written bool, err error) {
 	if rejection := r.propagated.Check(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); rejection != nil {
 		return false, rejection
 	}
@@ -141,7 +146,8 @@ func (r *reconciler) attachAllowed(ctx context.Context, dependent *workv1alpha2.
 // detachUnneeded detaches the attached bindings that no reference needs, and reports whether it
 // wrote anything. Attached bindings that are being deleted get only the suspension of the
 // dependent.
-func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2.ResourceBinding, references []dependency.Reference) (written bool, err error) {
+func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2.ResourceBinding,
+	references []dependency.Reference) (written bool, err error) {
 	attached, err := r.attachedTo(ctx, client.ObjectKeyFromObject(dependent))
 	if err != nil {
 		return false, err

@@ -139,7 +139,8 @@ func affectedDependents(older, newer binding.Object) []types.NamespacedName {
 }
 
 func isRelevantUpdate(older, newer binding.Object) bool {
-	if newer.GetDeletionTimestamp() != nil && (older.GetDeletionTimestamp() == nil || len(older.GetFinalizers()) != len(newer.GetFinalizers())) {
+	if newer.GetDeletionTimestamp() != nil && (older.GetDeletionTimestamp() == nil ||
+		len(older.GetFinalizers()) != len(newer.GetFinalizers())) {
 		return true
 	}
 	isChanged := older.GetGeneration() != newer.GetGeneration() || binding.HaveSuspendedDependentsChanged(older, newer)

@@ -84,7 +84,8 @@ func (w *dependencyWatches) update() {
 		if w.subscriptions[kind] != nil {
 			continue
 		}
-		added, err := w.manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: w.newDependencyHandler(kind)})
+		added, err := w.manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind},
+			watches.Subscriber{Handler: w.newDependencyHandler(kind)})
 		if err != nil {
 			w.log.Error(err, "Changes of dependencies are not watched", "kind", kind)
 			continue
@@ -118,7 +119,8 @@ func (w *dependencyWatches) newDependencyHandler(kind schema.GroupVersionKind) t
 
 // enqueueDependents queues the dependents of an object. Dependents of objects in the initial list
 // get low priority, so that changes by users are handled first.
-func (w *dependencyWatches) enqueueDependents(initial bool, kind schema.GroupVersionKind, object *unstructured.Unstructured, labels ...map[string]string) {
+func (w *dependencyWatches) enqueueDependents(initial bool, kind schema.GroupVersionKind, object *unstructured.Unstructured,
+	labels ...map[string]string) {
 	id := dependency.ObjectID{
 		Kind: kind.GroupKind(), Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
 	}

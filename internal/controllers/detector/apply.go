@@ -33,7 +33,8 @@ type applier struct {
 
 // apply claims the template for the policy, updates its binding, and returns the result for the
 // queue.
-func (a *applier) apply(ctx context.Context, request templateRequest, template *unstructured.Unstructured, p policy.Object) (reconcile.Result, error) {
+func (a *applier) apply(ctx context.Context, request templateRequest, template *unstructured.Unstructured,
+	p policy.Object) (reconcile.Result, error) {
 	began := time.Now()
 	err := a.claimAndBind(ctx, request, template, p)
 	if loop.IsStale(err) {

@@ -67,7 +67,8 @@ func (b *binder) findBinding(ctx context.Context, r templateRef) (binding.Object
 
 // bind creates or updates the binding of the claimed template. bound is the result of find. If it
 // is nil, bind creates the binding. It reports whether it wrote anything.
-func (b *binder) bind(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, p policy.Object, userState string) (changed bool, err error) {
+func (b *binder) bind(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, p policy.Object,
+	userState string) (changed bool, err error) {
 	if bound == nil && template.GetDeletionTimestamp() != nil {
 		// A template that is being deleted gets no binding, because its foreground deletion would
 		// wait until the binding is deleted.
@@ -97,7 +98,8 @@ func (b *binder) bind(ctx context.Context, template *unstructured.Unstructured, 
 
 func (b *binder) create(ctx context.Context, input policy.BindingInput) (wrote bool, err error) {
 	template := input.Template
-	existing, freeName, err := loop.FindTemplateBinding(ctx, b.karmada, template.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(template))
+	existing, freeName, err := loop.FindTemplateBinding(ctx, b.karmada, template.GroupVersionKind().GroupKind(),
+		client.ObjectKeyFromObject(template))
 	if err != nil {
 		return false, err
 	}
@@ -123,7 +125,8 @@ func (b *binder) create(ctx context.Context, input policy.BindingInput) (wrote b
 // changed before the user next changes the template, because the policy is Lazy. It stores the
 // state on the binding if there is one. Otherwise it returns the state, and the caller stores it on
 // the template.
-func (b *binder) recordUserState(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, state string) (string, error) {
+func (b *binder) recordUserState(ctx context.Context, template *unstructured.Unstructured, bound binding.Object,
+	state string) (string, error) {
 	if bound == nil {
 		return state, nil
 	}

@@ -35,7 +35,8 @@ type claimer struct {
 
 // claim adds the claim of the policy and the user's state to the template. It returns the stored
 // template, or nil if the template no longer exists.
-func (c *claimer) claim(ctx context.Context, r templateRef, template *unstructured.Unstructured, p policy.Object, state string) (*unstructured.Unstructured, error) {
+func (c *claimer) claim(ctx context.Context, r templateRef, template *unstructured.Unstructured, p policy.Object,
+	state string) (*unstructured.Unstructured, error) {
 	claimed := template.DeepCopy()
 	policy.ClaimOf(p).Apply(claimed)
 	policy.SetUserState(claimed, state)

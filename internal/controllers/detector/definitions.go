@@ -23,7 +23,8 @@ var definitionKinds = [...]schema.GroupVersionKind{
 func (d *kindDiscovery) watchDefinitions() (end func()) {
 	var subscriptions []*watches.Subscription
 	for _, kind := range definitionKinds {
-		subscription, err := d.config.Manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: d.newDefinitionHandler()})
+		subscription, err := d.config.Manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind},
+			watches.Subscriber{Handler: d.newDefinitionHandler()})
 		if err != nil {
 			d.config.Log.Error(err, "New kinds are found at intervals only", "definitions", kind.Kind, "interval", d.config.Interval)
 			continue

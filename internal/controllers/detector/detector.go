@@ -114,7 +114,8 @@ func Add(mgr manager.Manager, watchManager *watches.Manager, reader *template.Re
 		return err
 	}
 	d := newDetector(dependencies{
-		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), watches: watchManager, templateReader: reader, rules: rules,
+		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), watches: watchManager, templateReader: reader,
+		rules:  rules,
 		events: loop.EventsFor(mgr, Name, o.Events), counters: measured, log: mgr.GetLogger().WithName(Name),
 	}, o)
 	if err := d.addPolicyControllers(mgr, o); err != nil {

@@ -41,7 +41,8 @@ func selectsAny(filter policy.Filter, selected sets.Set[templateRef], isClaimed 
 		return true
 	}
 	for r := range selected {
-		if r.Kind == filter.Kind && (filter.Namespace == "" || filter.Namespace == r.Key.Namespace) && (filter.Name == "" || filter.Name == r.Key.Name) {
+		if r.Kind == filter.Kind && (filter.Namespace == "" || filter.Namespace == r.Key.Namespace) &&
+			(filter.Name == "" || filter.Name == r.Key.Name) {
 			return true
 		}
 	}
@@ -75,7 +76,8 @@ func (t *waitingTemplates) nearestTemplates(p policy.Object) []templateRef {
 	return found[:min(len(found), maxNearMisses)]
 }
 
-func collectMisses(misses map[templateRef]policy.NearMiss, p policy.Object, kind schema.GroupVersionKind, namespace string, waiting waitingByName) {
+func collectMisses(misses map[templateRef]policy.NearMiss, p policy.Object, kind schema.GroupVersionKind, namespace string,
+	waiting waitingByName) {
 	for name, waiter := range waiting {
 		r := newRef(kind, namespace, name)
 		if miss, ok := policy.NearestMiss(r.stub(waiter.labels), []policy.Object{p}); ok {

@@ -61,6 +61,7 @@ func (l *releaser) recordPolicyLost(template *unstructured.Unstructured, claim p
 	}
 	if _, wait := l.policies.decide(template).(policy.WaitForPolicy); wait {
 		l.events.RecordDecision(template, policyv1alpha1.EventReasonPolicyLost,
-			"Policy %s released this object and no other policy selects it: its copies stay in the member clusters and are not updated any more", claim)
+			"Policy %s released this object and no other policy selects it: its copies stay in the member clusters and are not updated any more",
+			claim)
 	}
 }

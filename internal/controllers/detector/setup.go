@@ -89,7 +89,8 @@ func (d *detector) addActions(s dependencies, o Options) {
 		karmada: s.karmada, templates: s.templateReader, bindings: d.binder, policies: d.policies, events: s.events,
 	}
 	d.lookup = &claimLookup{
-		isTemplate: d.isTemplate(o.Propagated.Namespaces), policies: d.policies, findBinding: d.binder.findBinding, recordMatch: s.counters.recordMatch,
+		isTemplate: d.isTemplate(o.Propagated.Namespaces), policies: d.policies, findBinding: d.binder.findBinding,
+		recordMatch: s.counters.recordMatch,
 	}
 }
 
@@ -113,7 +114,8 @@ func (d *detector) addTriggers(s dependencies, o Options) {
 	}
 	d.templateTriggers = &templateSource{
 		manager: s.watches, queue: d.queue, watched: d.watchedKinds, isSkipped: isSkipped(o.Propagated.Namespaces),
-		catalog: d.policies, claims: d.claims, writes: d.claimWrites, waiting: d.waiting, initial: d.initial, awaitingOverride: d.awaitingOverride, log: s.log,
+		catalog: d.policies, claims: d.claims, writes: d.claimWrites, waiting: d.waiting, initial: d.initial,
+		awaitingOverride: d.awaitingOverride, log: s.log,
 	}
 }
 

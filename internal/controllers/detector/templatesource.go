@@ -39,7 +39,8 @@ func (t *templateSource) Watch(kind schema.GroupVersionKind) error {
 	var subscription *watches.Subscription
 	t.watched.Add(kind, func() { subscription.Close() })
 	var err error
-	subscription, err = t.manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind}, watches.Subscriber{Handler: t.newTemplateHandler(kind)})
+	subscription, err = t.manager.Subscribe(watches.ControlPlane, watches.Query{Kind: kind},
+		watches.Subscriber{Handler: t.newTemplateHandler(kind)})
 	if err != nil {
 		t.watched.Remove(kind)
 	}

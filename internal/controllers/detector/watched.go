@@ -94,7 +94,8 @@ func (w *watchedKinds) Remove(kind schema.GroupVersionKind) {
 // because the watch of that version delivers the same objects. Any other missing kind is removed
 // only after the grace period, because an API server that has just started may not serve all kinds
 // yet.
-func (w *watchedKinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, grace time.Duration) (added, removed []schema.GroupVersionKind) {
+func (w *watchedKinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time,
+	grace time.Duration) (added, removed []schema.GroupVersionKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	servedKinds := sets.New[schema.GroupKind]()

@@ -107,7 +107,8 @@ func (c *controller) createObject(ctx context.Context, d *delivery, manifest *un
 	}
 	c.metrics.countCreate(d.member.Name, manifest, repair, err)
 	if err != nil {
-		return fmt.Errorf("creating %s in cluster %s: %w", describeObject(manifest), d.member.Name, explainRejection(ctx, d, manifest, newRejectionError(err, true)))
+		return fmt.Errorf("creating %s in cluster %s: %w", describeObject(manifest), d.member.Name,
+			explainRejection(ctx, d, manifest, newRejectionError(err, true)))
 	}
 	d.hasWritten = true
 	c.tracker.recordApplied(key, manifest, created)
@@ -157,7 +158,8 @@ func (c *controller) attemptUpdate(ctx context.Context, d *delivery, manifest, o
 	}
 	if err := d.member.Client().Update(ctx, desired); err != nil {
 		c.metrics.countUpdate(d.member.Name, manifest, updateFailed, err)
-		return fmt.Errorf("updating %s in cluster %s: %w", describeObject(manifest), d.member.Name, explainRejection(ctx, d, manifest, newRejectionError(err, false)))
+		return fmt.Errorf("updating %s in cluster %s: %w", describeObject(manifest), d.member.Name,
+			explainRejection(ctx, d, manifest, newRejectionError(err, false)))
 	}
 	d.hasWritten = true
 	c.metrics.countUpdate(d.member.Name, manifest, updateDone, nil)

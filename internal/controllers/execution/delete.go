@@ -23,7 +23,8 @@ import (
 // deleteWork processes a Work that is being deleted: it deletes or releases the objects of the Work
 // in the member, keeps them for the next Work, or holds the deletion, as the deletion guard
 // decides. Then it removes the finalizer of the Work.
-func (c *controller) deleteWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
+func (c *controller) deleteWork(ctx context.Context, cluster *clusterv1alpha1.Cluster,
+	stored *workv1alpha1.Work) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) {
 		return reconcile.Result{}, nil
 	}

@@ -37,7 +37,8 @@ func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *de
 	if len(denials) > 0 {
 		d.requeueAfter = shorterDelay(d.requeueAfter, deniedWatchRecheck)
 	}
-	c.reportConditions(d.work, loop.StatusSettled, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
+	c.reportConditions(d.work, loop.StatusSettled,
+		work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
 }
 
 // blockingFailures returns the failures that block the deletion of a Work. If a failure is caused

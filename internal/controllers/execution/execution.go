@@ -106,7 +106,8 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		return err
 	}
 	c := &controller{
-		options: o, metrics: registered, scope: loop.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
+		options: o, metrics: registered, scope: loop.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(),
+		cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  loop.EventsFor(mgr, Name, o.Events),
 		tracker: newAppliedTracker(), deletionRates: newDeletionRates(o.DeletionsPerSecond, o.DeletionBurst), guard: o.Guard, now: time.Now,
 	}
@@ -159,7 +160,8 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 
 // deliverWork applies the manifests of the Work in the member and reports the result in the
 // conditions of the Work.
-func (c *controller) deliverWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
+func (c *controller) deliverWork(ctx context.Context, cluster *clusterv1alpha1.Cluster,
+	stored *workv1alpha1.Work) (reconcile.Result, error) {
 	c.tracker.startPass(workKey(stored))
 	c.recordDispatchingEvent(stored)
 	if work.IsSuspended(stored) {

@@ -60,7 +60,8 @@ func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alph
 
 // hasManifest reports whether the member has one manifest in its current version. It also starts
 // the watch of the kind of the manifest.
-func (c *controller) hasManifest(ctx context.Context, target *member.Member, karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured) (bool, error) {
+func (c *controller) hasManifest(ctx context.Context, target *member.Member, karmadaWork *workv1alpha1.Work,
+	manifest *unstructured.Unstructured) (bool, error) {
 	kind, key := manifest.GroupVersionKind(), keyOf(karmadaWork, manifest)
 	c.interpreted.Add(workKey(karmadaWork), kind)
 	if err := target.Watch(kind); err != nil {

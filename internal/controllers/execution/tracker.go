@@ -70,7 +70,8 @@ func newAppliedTracker() *appliedTracker {
 
 // recordApplied records that the manifest was applied, and which object the member has now.
 func (a *appliedTracker) recordApplied(key objectKey, manifest, observed *unstructured.Unstructured) {
-	state := appliedState{manifestHash: work.PrunedHash(manifest), observedHash: work.PrunedHash(observed), resourceVersion: observed.GetResourceVersion()}
+	state := appliedState{manifestHash: work.PrunedHash(manifest), observedHash: work.PrunedHash(observed),
+		resourceVersion: observed.GetResourceVersion()}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.applied[key.work] == nil {
@@ -85,7 +86,8 @@ func (a *appliedTracker) recordApplied(key objectKey, manifest, observed *unstru
 // repairDelay reports whether a write would repair drift: the same manifest was applied before with
 // the same rules, and the object in the member differs from it now. wait is the backoff before the
 // repair if earlier repairs were reverted.
-func (a *appliedTracker) repairDelay(key objectKey, manifest *unstructured.Unstructured, now time.Time) (isRepair bool, wait time.Duration) {
+func (a *appliedTracker) repairDelay(key objectKey, manifest *unstructured.Unstructured,
+	now time.Time) (isRepair bool, wait time.Duration) {
 	a.mu.Lock()
 	state, ok := a.applied[key.work][key]
 	a.mu.Unlock()

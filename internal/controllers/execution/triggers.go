@@ -186,7 +186,8 @@ var errNotInExecutionNamespace = errors.New("not delivered to any cluster: a Wor
 func requiresPass(older, newer *workv1alpha1.Work) bool {
 	hasSame := func(annotation string) bool { return older.Annotations[annotation] == newer.Annotations[annotation] }
 	return older.UID != newer.UID || older.Generation != newer.Generation ||
-		!hasSame(workv1alpha1.DeletionAllowedAnnotation) || !hasSame(workv1alpha1.HeldDeletionAnnotation) || (older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
+		!hasSame(workv1alpha1.DeletionAllowedAnnotation) || !hasSame(workv1alpha1.HeldDeletionAnnotation) ||
+		(older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
 }
 
 // handleMemberEvent queues the Work of an object that another program changed or deleted in the
@@ -200,7 +201,8 @@ func (c *controller) handleMemberEvent(event member.Event) {
 		object = event.New
 	}
 	annotations := object.GetAnnotations()
-	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
+	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation],
+		Name: annotations[workv1alpha1.WorkNameAnnotation]}
 	if event.Old == nil && !c.tracker.hasOtherVersion(
 		objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(object)}, object.GetResourceVersion()) {
 		// No pass is needed: the event is caused by a create request of this process, or by the

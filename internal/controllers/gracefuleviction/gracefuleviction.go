@@ -119,7 +119,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.healthTracker.deleteBinding(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	evaluation := &evaluation{ctx: ctx, reconciler: r, bound: bound, rendering: work.RenderingOf(bound), now: r.now(), healthyClusters: map[string]bool{}}
+	evaluation := &evaluation{ctx: ctx, reconciler: r, bound: bound, rendering: work.RenderingOf(bound), now: r.now(),
+		healthyClusters: map[string]bool{}}
 	outcome := failover.DecideEvictions(bound, evaluation.circumstances())
 	if evaluation.firstErr != nil {
 		return reconcile.Result{}, evaluation.firstErr
@@ -178,7 +179,8 @@ func (r *reconciler) recordEvents(ctx context.Context, bound binding.Object, out
 	recordEnded(outcome.Returned, workv1alpha2.EventReasonEvictionReturned, "Undid the eviction")
 	for i := range outcome.Held {
 		for _, object := range objects {
-			r.events.RecordClusterFailure(outcome.Held[i].Task.FromCluster, object, workv1alpha2.EventReasonEvictionHeld, failover.HeldError(&outcome.Held[i]))
+			r.events.RecordClusterFailure(outcome.Held[i].Task.FromCluster, object, workv1alpha2.EventReasonEvictionHeld,
+				failover.HeldError(&outcome.Held[i]))
 		}
 	}
 }

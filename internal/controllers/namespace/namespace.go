@@ -109,7 +109,8 @@ func (r *reconciler) Reconcile(ctx context.Context, pair request) (reconcile.Res
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
-	if !isPropagated(namespace, r.options.SkippedNamespaces) || cluster.DeletionTimestamp != nil || executionNamespace.GetDeletionTimestamp() != nil {
+	if !isPropagated(namespace, r.options.SkippedNamespaces) || cluster.DeletionTimestamp != nil ||
+		executionNamespace.GetDeletionTimestamp() != nil {
 		return reconcile.Result{}, nil
 	}
 	return r.recordOutcome(namespace, pair, r.ensureWork(ctx, namespace, cluster))

@@ -38,7 +38,8 @@ func (r *reporter) addController(mgr manager.Manager, backoff loop.Backoff) erro
 // needsReport reports whether a Cluster has a NoExecute taint, or a report about an earlier one.
 func needsReport(object client.Object) bool {
 	cluster, ok := object.(*clusterv1alpha1.Cluster)
-	return ok && (failover.HasEvictingTaint(cluster) || conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionTaintsEvict) != nil)
+	return ok && (failover.HasEvictingTaint(cluster) ||
+		conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionTaintsEvict) != nil)
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -75,7 +75,8 @@ func (r *reconciler) onlyAccessBindingChanges() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			// roleRef is compared although it is immutable, because the ClusterRoleBinding may have
 			// been deleted and created again while the watch was interrupted.
-			return haveDifferentFields(e.ObjectOld, e.ObjectNew, "subjects", "roleRef") && (r.bindsAccessRole(e.ObjectOld) || r.bindsAccessRole(e.ObjectNew))
+			return haveDifferentFields(e.ObjectOld, e.ObjectNew, "subjects", "roleRef") &&
+				(r.bindsAccessRole(e.ObjectOld) || r.bindsAccessRole(e.ObjectNew))
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool { return r.bindsAccessRole(e.Object) },
 	}
@@ -145,7 +146,8 @@ func requestForNamespace(_ context.Context, namespace client.Object) []reconcile
 // requestForWork returns a request for the Cluster of a Work of this controller.
 func requestForWork(object client.Object) []reconcile.Request {
 	switch object.GetName() {
-	case work.Name(clusterRoles.Kind, "", impersonation.ImpersonatorName), work.Name(clusterRoleBindings.Kind, "", impersonation.ImpersonatorName):
+	case work.Name(clusterRoles.Kind, "", impersonation.ImpersonatorName),
+		work.Name(clusterRoleBindings.Kind, "", impersonation.ImpersonatorName):
 	default:
 		return nil
 	}

@@ -150,7 +150,8 @@ func manifestOf(object runtime.Object) (*unstructured.Unstructured, error) {
 // ensureWork creates or updates the Work of one object, and reports whether it wrote the Work. It
 // does not change a Work that another owner manages or that is being deleted. The deletion event of
 // such a Work causes the next reconcile.
-func (r *reconciler) ensureWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) (written bool, err error) {
+func (r *reconciler) ensureWork(ctx context.Context, cluster *clusterv1alpha1.Cluster,
+	manifest *unstructured.Unstructured) (written bool, err error) {
 	stored := &workv1alpha1.Work{}
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: work.Name(manifest.GetKind(), "", manifest.GetName())}
 	err = r.readFromCache(ctx, key, stored)

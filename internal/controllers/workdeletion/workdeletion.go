@@ -56,7 +56,8 @@ func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{karmada: mgr.GetClient(), guard: o.Guard}
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		For(&workv1alpha1.Work{}, builder.WithPredicates(onlyDeletedWorks())).
-		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDeletedWorks), builder.WithPredicates(onlyDecisiveChanges(r.guard))).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDeletedWorks),
+			builder.WithPredicates(onlyDecisiveChanges(r.guard))).
 		WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
@@ -113,7 +114,8 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 // requestsForDeletedWorks returns requests for those Works of a cluster that are being deleted.
 func (r *reconciler) requestsForDeletedWorks(ctx context.Context, cluster client.Object) []reconcile.Request {
 	works := &workv1alpha1.WorkList{}
-	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.GetName())), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.GetName())),
+		client.UnsafeDisableDeepCopy); err != nil {
 		// The error is ignored, because a read from a cache fails only when the process ends.
 		return nil
 	}

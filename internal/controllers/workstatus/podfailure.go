@@ -32,7 +32,8 @@ var errEmptySelector = errors.New("an empty selector would select all Pods")
 // readPodFailure reads the Pods of a workload and returns their failure, or nil if there is none.
 // It reads first the pending Pods, then the running Pods, and then the events about Pods whose
 // creation was rejected.
-func readPodFailure(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
+func readPodFailure(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured,
+	now time.Time) (*podfailure.Failure, error) {
 	selector, err := podSelector(workload)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,8 @@ func readPodFailure(ctx context.Context, memberClient client.Reader, workload *u
 	return readFailedCreate(ctx, memberClient, workload, now)
 }
 
-func readFailedCreate(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
+func readFailedCreate(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured,
+	now time.Time) (*podfailure.Failure, error) {
 	events, err := listObjects[corev1.Event](ctx, memberClient, workload.GetNamespace(),
 		client.MatchingFields{"involvedObject.uid": string(workload.GetUID()), "reason": podfailure.FailedCreate})
 	if err != nil {

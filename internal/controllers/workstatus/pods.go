@@ -100,7 +100,8 @@ var kindsWithPods = map[schema.GroupVersionKind]bool{
 // addPodFailure adds the reason why the Pods of an unhealthy workload do not run to its status. It
 // returns the delay until the next pass, or 0 if no further pass is needed. If the Pods cannot be
 // listed, it does not change the status.
-func (c *controller) addPodFailure(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, observed *unstructured.Unstructured, entry *workv1alpha1.ManifestStatus) time.Duration {
+func (c *controller) addPodFailure(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, observed *unstructured.Unstructured,
+	entry *workv1alpha1.ManifestStatus) time.Duration {
 	if !kindsWithPods[observed.GroupVersionKind()] {
 		return 0
 	}

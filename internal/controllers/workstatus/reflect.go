@@ -24,7 +24,8 @@ func (c *controller) interpretStatus(ctx context.Context, observed *unstructured
 // interpretHealth returns the health of the object. An object of a kind without a health rule
 // counts as healthy. If the rule returns an error, the health is unknown. A
 // BusyError leaves the health as it is.
-func (c *controller) interpretHealth(ctx context.Context, karmadaWork *workv1alpha1.Work, observed *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
+func (c *controller) interpretHealth(ctx context.Context, karmadaWork *workv1alpha1.Work,
+	observed *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
 	rule := c.rules.Rules(observed.GroupVersionKind()).IsHealthy
 	if rule == nil {
 		return workv1alpha1.ResourceHealthy, nil
@@ -39,7 +40,8 @@ func (c *controller) interpretHealth(ctx context.Context, karmadaWork *workv1alp
 		return workv1alpha1.ResourceUnknown, err
 	}
 	c.events.ClearFailure(karmadaWork, workv1alpha1.EventReasonInterpretHealthFailed)
-	c.events.RecordSuccess(karmadaWork, workv1alpha1.EventReasonInterpretHealthSucceed, "Interpreted the health of %s %s/%s", observed.GetKind(), observed.GetNamespace(), observed.GetName())
+	c.events.RecordSuccess(karmadaWork, workv1alpha1.EventReasonInterpretHealthSucceed, "Interpreted the health of %s %s/%s",
+		observed.GetKind(), observed.GetNamespace(), observed.GetName())
 	if healthy {
 		return workv1alpha1.ResourceHealthy, nil
 	}

@@ -130,7 +130,8 @@ func (c *controller) newClusterHandler() toolscache.ResourceEventHandler {
 // handleMemberEvent queues the Work of an object that changed in the member.
 func (c *controller) handleMemberEvent(event member.Event) {
 	annotations := event.Object().GetAnnotations()
-	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
+	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation],
+		Name: annotations[workv1alpha1.WorkNameAnnotation]}
 	if cluster, ok := work.ClusterOf(key.Namespace); !ok || cluster != event.Member || key.Name == "" {
 		return
 	}
@@ -268,7 +269,8 @@ func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests 
 	}
 }
 
-func (c *controller) reflectManifest(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, manifest *unstructured.Unstructured) (reflection, error) {
+func (c *controller) reflectManifest(ctx context.Context, target memberAccess, stored *workv1alpha1.Work,
+	manifest *unstructured.Unstructured) (reflection, error) {
 	identifier, err := work.IdentifyManifest(stored.Spec.Workload.Manifests, manifest)
 	if err != nil {
 		return reflection{}, err

@@ -44,7 +44,8 @@ func (r *report) validateBindingReference(namespace string, reference, stored *w
 	problem := tenancy.CheckReference(namespace, *reference, scope)
 	if problem == nil {
 		kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
-		problem = tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()}.Check(kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
+		problem = tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()}.Check(kind,
+			types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
 	}
 	switch {
 	case problem == nil:

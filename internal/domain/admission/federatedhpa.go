@@ -46,7 +46,8 @@ func defaultFederatedHPA(hpa *autoscalingv1alpha1.FederatedHPA) {
 	}
 }
 
-func defaultScaling(rules *autoscalingv2.HPAScalingRules, window *int32, policies ...autoscalingv2.HPAScalingPolicy) *autoscalingv2.HPAScalingRules {
+func defaultScaling(rules *autoscalingv2.HPAScalingRules, window *int32,
+	policies ...autoscalingv2.HPAScalingPolicy) *autoscalingv2.HPAScalingRules {
 	if rules == nil {
 		rules = &autoscalingv2.HPAScalingRules{}
 	}
@@ -199,7 +200,8 @@ func (r *report) validateScalingRules(path *field.Path, rules *autoscalingv2.HPA
 		return
 	}
 	if window := rules.StabilizationWindowSeconds; window != nil && (*window < 0 || *window > maxStabilizationWindowSeconds) {
-		r.addErrors(field.Invalid(path.Child("stabilizationWindowSeconds"), *window, validation.InclusiveRangeError(0, maxStabilizationWindowSeconds)))
+		r.addErrors(field.Invalid(path.Child("stabilizationWindowSeconds"), *window,
+			validation.InclusiveRangeError(0, maxStabilizationWindowSeconds)))
 	}
 	selects := []autoscalingv2.ScalingPolicySelect{
 		autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect, autoscalingv2.DisabledPolicySelect,

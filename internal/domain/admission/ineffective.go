@@ -89,7 +89,8 @@ func isDispatchingSuspended(suspension *policyv1alpha1.Suspension) bool {
 
 // warnIneffectivePreservation warns about state preservation that has no effect. The state is
 // preserved only if the old application is deleted before the new application is created.
-func (r *report) warnIneffectivePreservation(path *field.Path, preservation *policyv1alpha1.StatePreservation, mode policyv1alpha1.PurgeMode) {
+func (r *report) warnIneffectivePreservation(path *field.Path, preservation *policyv1alpha1.StatePreservation,
+	mode policyv1alpha1.PurgeMode) {
 	if preservation == nil || len(preservation.Rules) == 0 {
 		return
 	}
@@ -115,7 +116,8 @@ func (r *report) warnIneffectivePlacement(path *field.Path, placement *policyv1a
 		}
 		switch constraint.SpreadByField {
 		case policyv1alpha1.SpreadByFieldProvider, policyv1alpha1.SpreadByFieldZone:
-			r.addWarning(itemPath.Child("spreadByField"), "only excludes clusters without %s; replicas are spread by region and cluster", constraint.SpreadByField)
+			r.addWarning(itemPath.Child("spreadByField"), "only excludes clusters without %s; replicas are spread by region and cluster",
+				constraint.SpreadByField)
 		}
 	}
 	strategy := placement.ReplicaScheduling

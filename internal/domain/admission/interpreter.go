@@ -165,7 +165,8 @@ func (r Options) validateCustomization(report *report, object *configv1alpha1.Re
 			report.addErrors(field.Invalid(path.Child("luaScript"), field.OmitValueType{}, err.Error()))
 		}
 		for _, other := range others {
-			if operation.Mergeable || other.Name == object.Name || other.Spec.Target != object.Spec.Target || operation.Script(&other.Spec.Customizations) == "" {
+			if operation.Mergeable || other.Name == object.Name || other.Spec.Target != object.Spec.Target ||
+				operation.Script(&other.Spec.Customizations) == "" {
 				continue
 			}
 			report.addErrors(field.Forbidden(path, fmt.Sprintf("customization %s has a script for this and the same target", other.Name)))

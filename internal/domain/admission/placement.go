@@ -66,7 +66,8 @@ func (r *report) validateAffinityTerms(path *field.Path, placement *policyv1alph
 
 // validateOverflow validates that replicas can overflow: the affinity must not select all
 // clusters, and replicas must be divided by available capacity.
-func (r *report) validateOverflow(path *field.Path, term *policyv1alpha1.ClusterAffinityTerm, strategy *policyv1alpha1.ReplicaSchedulingStrategy) {
+func (r *report) validateOverflow(path *field.Path, term *policyv1alpha1.ClusterAffinityTerm,
+	strategy *policyv1alpha1.ReplicaSchedulingStrategy) {
 	itemPath := path.Child("overflowAffinities")
 	if !isDividedByCapacity(strategy) {
 		r.addErrors(field.Forbidden(itemPath, "only with Divided replicas that are Aggregated, or Weighted with a dynamicWeight"))

@@ -68,7 +68,8 @@ func (r *report) validateRegistry(spec *searchv1alpha1.ResourceRegistrySpec, ser
 
 func (r *report) validateResourceSelector(path *field.Path, selector searchv1alpha1.ResourceSelector) {
 	if _, err := schema.ParseGroupVersion(selector.APIVersion); err != nil {
-		r.addErrors(field.Invalid(path.Child("apiVersion"), selector.APIVersion, "must be a version, such as v1, or a group and a version, such as apps/v1"))
+		r.addErrors(field.Invalid(path.Child("apiVersion"), selector.APIVersion,
+			"must be a version, such as v1, or a group and a version, such as apps/v1"))
 	}
 	if selector.Namespace != "" {
 		r.addInvalid(path.Child("namespace"), selector.Namespace, validation.IsDNS1123Label(selector.Namespace))
@@ -81,12 +82,14 @@ func (r *report) validateResourceSelector(path *field.Path, selector searchv1alp
 	case strings.Contains(selector.APIVersion+selector.Kind, "*"):
 		r.addWarning(path, "selects nothing: %q and %q are names, not patterns; add one entry for each kind", selector.APIVersion, selector.Kind)
 	case selector.Kind == strings.ToLower(selector.Kind):
-		r.addWarning(path.Child("kind"), "selects nothing if %q is the name of a resource: use the kind, such as Pod instead of pods", selector.Kind)
+		r.addWarning(path.Child("kind"), "selects nothing if %q is the name of a resource: use the kind, such as Pod instead of pods",
+			selector.Kind)
 	}
 }
 
 // warnUnservedKinds warns about kinds that no cluster serves.
-func (r *report) warnUnservedKinds(path *field.Path, selectors []searchv1alpha1.ResourceSelector, servedKinds func() sets.Set[schema.GroupVersionKind]) {
+func (r *report) warnUnservedKinds(path *field.Path, selectors []searchv1alpha1.ResourceSelector,
+	servedKinds func() sets.Set[schema.GroupVersionKind]) {
 	if servedKinds == nil {
 		return
 	}
@@ -135,7 +138,8 @@ func (r *report) warnSelectsEverything(path *field.Path, selectors []searchv1alp
 	for i, selector := range selectors {
 		kind := schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind).GroupKind()
 		if reason, is := costly[kind]; is {
-			r.addWarning(path.Child("resourceSelectors").Index(i), "caches each %s of every cluster, but %s: omit it, or select clusters in targetCluster", selector.Kind, reason)
+			r.addWarning(path.Child("resourceSelectors").Index(i),
+				"caches each %s of every cluster, but %s: omit it, or select clusters in targetCluster", selector.Kind, reason)
 		}
 	}
 }
@@ -152,7 +156,8 @@ func (r *report) validateOpenSearch(path *field.Path, config *searchv1alpha1.Ope
 		itemPath := path.Child("addresses").Index(i)
 		switch {
 		case err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "":
-			r.addErrors(field.Invalid(itemPath, address, "must be a URL with a host that begins with http:// or https://, such as https://opensearch.example.com:9200"))
+			r.addErrors(field.Invalid(itemPath, address,
+				"must be a URL with a host that begins with http:// or https://, such as https://opensearch.example.com:9200"))
 		case parsed.User != nil:
 			r.addWarning(itemPath, "contains credentials that every reader of the registry sees: store them in the Secret of secretRef")
 		}

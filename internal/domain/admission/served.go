@@ -27,7 +27,8 @@ type servedKind struct{ namespaced bool }
 // NewServedKinds returns the kinds of a discovery result. unavailable holds the versions whose
 // discovery failed. The kinds in the groups of these versions are unknown.
 func NewServedKinds(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, unavailable []schema.GroupVersion) *ServedKinds {
-	served := &ServedKinds{kinds: map[schema.GroupVersionKind]servedKind{}, preferred: map[schema.GroupKind]string{}, unavailable: sets.New[string]()}
+	served := &ServedKinds{kinds: map[schema.GroupVersionKind]servedKind{}, preferred: map[schema.GroupKind]string{},
+		unavailable: sets.New[string]()}
 	for _, version := range unavailable {
 		served.unavailable.Insert(version.Group)
 	}
@@ -92,7 +93,8 @@ func (s *ServedKinds) nearestKind(kind schema.GroupVersionKind) schema.GroupVers
 // warnUnservedSelector warns about a selector of a kind that is not served, is served in another
 // version, or is cluster-scoped although the policy is namespaced. clusterWide is the kind of the
 // cluster-scoped policy. clusterWide is empty if the policy itself is cluster-scoped.
-func (r *report) warnUnservedSelector(path *field.Path, selector *policyv1alpha1.ResourceSelector, kind schema.GroupVersionKind, clusterWide string) {
+func (r *report) warnUnservedSelector(path *field.Path, selector *policyv1alpha1.ResourceSelector, kind schema.GroupVersionKind,
+	clusterWide string) {
 	if r.servedKinds == nil {
 		return
 	}

@@ -52,9 +52,11 @@ func ValidateRequest(user string, stored *clusterv1alpha1.Cluster, receivedAt ti
 	case !IsAgent(user):
 		return nil
 	case stored.Spec.SyncMode != clusterv1alpha1.Pull:
-		return field.Forbidden(field.NewPath("spec", "syncMode"), fmt.Sprintf("Cluster %q is in %s mode, so no agent may change it; if this is intended, an administrator runs: kubectl edit cluster %[1]s", stored.Name, stored.Spec.SyncMode))
+		return field.Forbidden(field.NewPath("spec", "syncMode"),
+			fmt.Sprintf("Cluster %q is in %s mode, so no agent may change it; if this is intended, an administrator runs: kubectl edit cluster %[1]s", stored.Name, stored.Spec.SyncMode))
 	case !receivedAt.IsZero() && receivedAt.Before(stored.CreationTimestamp.Time):
-		return field.Forbidden(field.NewPath("metadata", "creationTimestamp"), fmt.Sprintf("Cluster %q was created after this request was received: repeat the request", stored.Name))
+		return field.Forbidden(field.NewPath("metadata", "creationTimestamp"),
+			fmt.Sprintf("Cluster %q was created after this request was received: repeat the request", stored.Name))
 	}
 	return nil
 }
@@ -108,7 +110,8 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, rule
 		case each.secret.Name != each.name:
 			forbid(spec.Child(each.field, "name"), "the Secret of this cluster must have the name %q", each.name)
 		case !rules.CanReadSecret(*each.secret):
-			forbid(spec.Child(each.field, "namespace"), "user %s may not read Secret %s/%s, so it cannot be that of its cluster; Secrets of clusters are in %s unless the cluster was registered with --cluster-namespace",
+			forbid(spec.Child(each.field, "namespace"),
+				"user %s may not read Secret %s/%s, so it cannot be that of its cluster; Secrets of clusters are in %s unless the cluster was registered with --cluster-namespace",
 				user, each.secret.Namespace, each.secret.Name, clusterv1alpha1.NamespaceKarmadaCluster)
 		}
 	}

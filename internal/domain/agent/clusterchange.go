@@ -81,7 +81,8 @@ func canSetFinalizers(after []string, stored *clusterv1alpha1.Cluster) bool {
 	if slices.Equal(after, stored.Finalizers) {
 		return true
 	}
-	withoutOwn := slices.DeleteFunc(slices.Clone(stored.Finalizers), func(name string) bool { return name == clusterv1alpha1.ClusterControllerFinalizer })
+	withoutOwn := slices.DeleteFunc(slices.Clone(stored.Finalizers),
+		func(name string) bool { return name == clusterv1alpha1.ClusterControllerFinalizer })
 	return stored.DeletionTimestamp != nil && slices.Equal(after, withoutOwn)
 }
 

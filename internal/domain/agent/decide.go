@@ -67,7 +67,8 @@ func DecideRequest(r Request, facts RequestFacts) Decision {
 		return decideGenerator(r, facts)
 	}
 	if !IsValidName(r.Cluster) {
-		return reject(clusterv1alpha1.AgentReasonInvalidName, "no cluster with an agent can have the name %q: choose a DNS label of at most %d characters that is neither %q nor ends with %q",
+		return reject(clusterv1alpha1.AgentReasonInvalidName,
+			"no cluster with an agent can have the name %q: choose a DNS label of at most %d characters that is neither %q nor ends with %q",
 			r.Cluster, clusterv1alpha1.ClusterNameMaxLength, reservedName, impersonatorSuffix)
 	}
 	if r.IsRenewal() && facts.CanRenew {
@@ -88,9 +89,12 @@ func decideScope(r Request, facts RequestFacts) (decision Decision, ok bool) {
 	case !facts.IsScoped:
 		return Decision{}, true
 	case facts.Scope == nil:
-		return reject(clusterv1alpha1.AgentReasonOutOfScope, "the token of %s has a scope, which cannot be read because the token was deleted or is invalid: create another token with karmadactl token create", r.Requester), false
+		return reject(clusterv1alpha1.AgentReasonOutOfScope,
+			"the token of %s has a scope, which cannot be read because the token was deleted or is invalid: create another token with karmadactl token create", r.Requester), false
 	case facts.Scope.ClusterName != "" && facts.Scope.ClusterName != r.Cluster:
-		return reject(clusterv1alpha1.AgentReasonOutOfScope, "the token of %s registers only the cluster %q, not %q: use this name, or another token", r.Requester, facts.Scope.ClusterName, r.Cluster), false
+		return reject(clusterv1alpha1.AgentReasonOutOfScope,
+			"the token of %s registers only the cluster %q, not %q: use this name, or another token", r.Requester, facts.Scope.ClusterName,
+			r.Cluster), false
 	}
 	return Decision{}, true
 }
@@ -100,10 +104,12 @@ func decideGenerator(r Request, facts RequestFacts) Decision {
 		return requesterNotAllowed(r)
 	}
 	if facts.IsScoped {
-		return reject(clusterv1alpha1.AgentReasonOutOfScope, "a token with a scope does not allow the user %s, who could create the roles of any cluster: register with karmadactl of this release, or with a token without scope", GeneratorUser)
+		return reject(clusterv1alpha1.AgentReasonOutOfScope,
+			"a token with a scope does not allow the user %s, who could create the roles of any cluster: register with karmadactl of this release, or with a token without scope", GeneratorUser)
 	}
 	if facts.GeneratorUnlimited {
-		return reject(clusterv1alpha1.AgentReasonGeneratorUnlimited, "user %s has all permissions in this control plane, so every holder of a token would get them: bind it to no more than a registration needs, or use a register command that does not need it",
+		return reject(clusterv1alpha1.AgentReasonGeneratorUnlimited,
+			"user %s has all permissions in this control plane, so every holder of a token would get them: bind it to no more than a registration needs, or use a register command that does not need it",
 			GeneratorUser)
 	}
 	return approve("Auto approving karmada agent certificate after SubjectAccessReview.")
@@ -113,9 +119,11 @@ func decideGenerator(r Request, facts RequestFacts) Decision {
 // cluster cannot renew its certificate again. If another cluster joined under the same name, the
 // Cluster with that name does not belong to this agent.
 func decideRenewal(r Request, facts RequestFacts) Decision {
-	registering := facts.Role != nil && IsRegistered(facts.Role) && !isOwnedByCluster(facts.Role, r.Cluster) && !hasCluster(facts.Clusters, r.Cluster)
+	registering := facts.Role != nil && IsRegistered(facts.Role) && !isOwnedByCluster(facts.Role, r.Cluster) &&
+		!hasCluster(facts.Clusters, r.Cluster)
 	if !registering && !isPullCluster(facts.Clusters, r.Cluster) {
-		return reject(clusterv1alpha1.AgentReasonNotRegistered, "there is no Cluster %q in Pull mode, so the cluster is not registered any more: register it again", r.Cluster)
+		return reject(clusterv1alpha1.AgentReasonNotRegistered,
+			"there is no Cluster %q in Pull mode, so the cluster is not registered any more: register it again", r.Cluster)
 	}
 	decision := approve("Auto approving self karmada agent certificate after SubjectAccessReview.")
 	decision.Renewal = true
@@ -124,10 +132,12 @@ func decideRenewal(r Request, facts RequestFacts) Decision {
 
 func decideRegistration(r Request, facts RequestFacts) Decision {
 	if hasCluster(facts.Clusters, r.Cluster) {
-		return reject(clusterv1alpha1.AgentReasonNameTaken, "Cluster %q exists: choose another name, or unregister or unjoin that one first", r.Cluster)
+		return reject(clusterv1alpha1.AgentReasonNameTaken, "Cluster %q exists: choose another name, or unregister or unjoin that one first",
+			r.Cluster)
 	}
 	if len(facts.Clusters) > 0 {
-		return reject(clusterv1alpha1.AgentReasonNameTaken, "Cluster %q exists, whose credentials the agent of %q could read: choose another name", facts.Clusters[0].Name, r.Cluster)
+		return reject(clusterv1alpha1.AgentReasonNameTaken,
+			"Cluster %q exists, whose credentials the agent of %q could read: choose another name", facts.Clusters[0].Name, r.Cluster)
 	}
 	role := facts.Role
 	if role != nil {
@@ -136,18 +146,24 @@ func decideRegistration(r Request, facts RequestFacts) Decision {
 			return Decision{Wait: true}
 		}
 		if !IsRegistered(role) {
-			return reject(clusterv1alpha1.AgentReasonNameTaken, "cluster %q joins in push mode: choose another name, or if that join was interrupted: kubectl delete clusterrole %s", r.Cluster, role.Name)
+			return reject(clusterv1alpha1.AgentReasonNameTaken,
+				"cluster %q joins in push mode: choose another name, or if that join was interrupted: kubectl delete clusterrole %s", r.Cluster,
+				role.Name)
 		}
 		if by, ok := role.Annotations[clusterv1alpha1.AgentRequestAnnotation]; ok && by != string(facts.Request) {
-			return reject(clusterv1alpha1.AgentReasonCertificateIssued, "the certificate of the agent of %q was issued to %s already, on %s; its Cluster does not exist yet. Choose another name, or if that registration was abandoned: kubectl delete clusterrole %s",
-				r.Cluster, role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], role.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 UTC"), role.Name)
+			return reject(clusterv1alpha1.AgentReasonCertificateIssued,
+				"the certificate of the agent of %q was issued to %s already, on %s; its Cluster does not exist yet. Choose another name, or if that registration was abandoned: kubectl delete clusterrole %s",
+				r.Cluster, role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], role.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 UTC"),
+				role.Name)
 		}
 	}
 	if role == nil && r.Timeout > 0 && facts.Age >= r.Timeout {
-		return reject(clusterv1alpha1.AgentReasonRequestTimedOut, "the requester waited %s for the certificate and has stopped waiting: register the cluster again", r.Timeout)
+		return reject(clusterv1alpha1.AgentReasonRequestTimedOut,
+			"the requester waited %s for the certificate and has stopped waiting: register the cluster again", r.Timeout)
 	}
 	if !isPreparedNamespace(r.ClusterNamespace, facts.ClusterNamespace) {
-		return reject(clusterv1alpha1.AgentReasonNamespaceNotPrepared, "agents may keep Secrets in namespace %s or in one that was prepared for them, and %q is neither: kubectl create namespace %[2]s; kubectl label namespace %[2]s %s=%s",
+		return reject(clusterv1alpha1.AgentReasonNamespaceNotPrepared,
+			"agents may keep Secrets in namespace %s or in one that was prepared for them, and %q is neither: kubectl create namespace %[2]s; kubectl label namespace %[2]s %s=%s",
 			clusterv1alpha1.NamespaceKarmadaCluster, r.ClusterNamespace, clusterv1alpha1.KarmadaSystemLabel, clusterv1alpha1.KarmadaSystemLabelValue)
 	}
 	return approve("Auto approving karmada agent certificate after SubjectAccessReview.")
@@ -196,7 +212,8 @@ func isPullCluster(clusters []clusterv1alpha1.Cluster, name string) bool {
 }
 
 func requesterNotAllowed(r Request) Decision {
-	return reject(clusterv1alpha1.AgentReasonNotAllowed, "user %q may not request certificates of agents: that needs the verb create on certificatesigningrequests/%s, which group %s has; a token is in that group unless it was created with other --groups",
+	return reject(clusterv1alpha1.AgentReasonNotAllowed,
+		"user %q may not request certificates of agents: that needs the verb create on certificatesigningrequests/%s, which group %s has; a token is in that group unless it was created with other --groups",
 		r.Requester, ApproveAny, BootstrapGroup)
 }
 

@@ -46,7 +46,8 @@ func RBACObjects(cluster, clusterNamespace string) []Object {
 	space := work.ExecutionNamespace(cluster)
 	objects := []Object{
 		&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: objectMeta("", role), Rules: generalRules(cluster, clusterNamespace)},
-		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: objectMeta("", role), RoleRef: roleRef("ClusterRole", role), Subjects: agentSubjects(cluster)},
+		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: objectMeta("", role),
+			RoleRef: roleRef("ClusterRole", role), Subjects: agentSubjects(cluster)},
 	}
 	objects = append(objects, namespacedRole(cluster, clusterNamespace, role+"-secret", secretRules(cluster))...)
 	objects = append(objects, namespacedRole(cluster, clusterv1alpha1.NamespaceKarmadaCluster, role+"-lease", leaseRules(cluster))...)
@@ -58,7 +59,8 @@ func RBACObjects(cluster, clusterNamespace string) []Object {
 // that another release registered. Such an agent must be able to read the control plane's epoch and to
 // remove finalizers from Works.
 func RemovalObjects(cluster string) []Object {
-	return append(epochObjects(cluster), namespacedRole(cluster, work.ExecutionNamespace(cluster), RoleName(cluster)+"-removal", workRules())...)
+	return append(epochObjects(cluster), namespacedRole(cluster, work.ExecutionNamespace(cluster), RoleName(cluster)+"-removal",
+		workRules())...)
 }
 
 // Bindings returns the role bindings in RBACObjects.
@@ -107,7 +109,8 @@ func generalRules(cluster, clusterNamespace string) []rbacv1.PolicyRule {
 		{
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, Verbs: []string{"get"},
 			// The UID of kube-system is the control plane's ID.
-			ResourceNames: withoutDuplicates(work.ExecutionNamespace(cluster), clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, metav1.NamespaceSystem),
+			ResourceNames: withoutDuplicates(work.ExecutionNamespace(cluster), clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster,
+				metav1.NamespaceSystem),
 		},
 		ruleForName(coordinationv1.GroupName, "leases", LeaderLeasePrefix+cluster, "get", "update", "patch"),
 		ruleForAll(coordinationv1.GroupName, "leases", "create"),
@@ -148,7 +151,8 @@ func workRules() []rbacv1.PolicyRule {
 func namespacedRole(cluster, namespace, name string, rules []rbacv1.PolicyRule) []Object {
 	return []Object{
 		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: objectMeta(namespace, name), Rules: rules},
-		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: objectMeta(namespace, name), RoleRef: roleRef("Role", name), Subjects: agentSubjects(cluster)},
+		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: objectMeta(namespace, name), RoleRef: roleRef("Role", name),
+			Subjects: agentSubjects(cluster)},
 	}
 }
 

@@ -26,7 +26,8 @@ func CheckObjectBytes(kind string, bytes int) error {
 	if bytes <= MaxObjectBytes {
 		return nil
 	}
-	return fmt.Errorf("%s has %d bytes, and the agent of a cluster may store at most %d: shorten its fields and metadata", kind, bytes, MaxObjectBytes)
+	return fmt.Errorf("%s has %d bytes, and the agent of a cluster may store at most %d: shorten its fields and metadata", kind, bytes,
+		MaxObjectBytes)
 }
 
 // WorkReport returns an agent's report in a Work: the fields that an agent may change, which are the status,

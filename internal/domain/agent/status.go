@@ -48,7 +48,8 @@ func ValidateStatus(user string, written, stored *clusterv1alpha1.Cluster) field
 	}
 	path := field.NewPath("status")
 	if own, ok := ClusterOf(user); !ok || written.Name != own {
-		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("user %s may report on its own Cluster only", user))}
+		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"),
+			fmt.Sprintf("user %s may report on its own Cluster only", user))}
 	}
 	after, before := &written.Status, &stored.Status
 	errs := validateConditions(after.Conditions, before.Conditions, path.Child("conditions"))
@@ -56,7 +57,8 @@ func ValidateStatus(user string, written, stored *clusterv1alpha1.Cluster) field
 		errs = append(errs, field.TooLong(path.Child("kubernetesVersion"), "", maxNameBytes))
 	}
 	if !equality.Semantic.DeepEqual(after.RemedyActions, before.RemedyActions) {
-		errs = append(errs, field.Forbidden(path.Child("remedyActions"), "the control plane sets it according to the Remedies; keep the stored value"))
+		errs = append(errs, field.Forbidden(path.Child("remedyActions"),
+			"the control plane sets it according to the Remedies; keep the stored value"))
 	}
 	if !equality.Semantic.DeepEqual(after.APIEnablements, before.APIEnablements) {
 		errs = append(errs, validateEnablements(after.APIEnablements, path.Child("apiEnablements"))...)
@@ -96,7 +98,8 @@ func validateCondition(condition *metav1.Condition, path *field.Path) field.Erro
 		return field.ErrorList{field.NotSupported(path.Child("type"), shortened(condition.Type), ReportedConditions())}
 	}
 	var errs field.ErrorList
-	if statuses := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}; !slices.Contains(statuses, condition.Status) {
+	if statuses := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}; !slices.Contains(statuses,
+		condition.Status) {
 		errs = append(errs, field.NotSupported(path.Child("status"), metav1.ConditionStatus(shortened(string(condition.Status))), statuses))
 	}
 	if len(condition.Reason) > maxReasonBytes {
@@ -135,7 +138,8 @@ func validateNodes(nodes *clusterv1alpha1.NodeSummary, path *field.Path) field.E
 	if nodes == nil {
 		return nil
 	}
-	return append(validateCount(int64(nodes.TotalNum), path.Child("totalNum")), validateCount(int64(nodes.ReadyNum), path.Child("readyNum"))...)
+	return append(validateCount(int64(nodes.TotalNum), path.Child("totalNum")),
+		validateCount(int64(nodes.ReadyNum), path.Child("readyNum"))...)
 }
 
 func validateResources(summary *clusterv1alpha1.ResourceSummary, path *field.Path) field.ErrorList {

@@ -55,5 +55,6 @@ func IsOf(bound Object, kind schema.GroupKind, templateName string) bool {
 		return true
 	}
 	return owner != nil && owner.Name == templateName && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() == kind ||
-		held.Name == templateName && held.Namespace == bound.GetNamespace() && schema.FromAPIVersionAndKind(held.APIVersion, held.Kind).GroupKind() == kind
+		held.Name == templateName && held.Namespace == bound.GetNamespace() &&
+			schema.FromAPIVersionAndKind(held.APIVersion, held.Kind).GroupKind() == kind
 }

@@ -45,7 +45,8 @@ type footprint struct {
 
 // NewAssumptionCache returns an empty cache.
 func NewAssumptionCache() *AssumptionCache {
-	return &AssumptionCache{byCluster: map[string]map[types.NamespacedName]footprint{}, clusters: map[types.NamespacedName]map[string]struct{}{}}
+	return &AssumptionCache{byCluster: map[string]map[types.NamespacedName]footprint{},
+		clusters: map[types.NamespacedName]map[string]struct{}{}}
 }
 
 // Record records the targets of a binding after their write. before and after are the specs of the

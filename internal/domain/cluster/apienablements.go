@@ -32,7 +32,8 @@ func APIEnablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnable
 
 // CompleteAPIEnablementsCondition returns the condition that reports whether a list of APIs is
 // complete. complete is true if discovery ended without an error.
-func CompleteAPIEnablementsCondition(enablements []clusterv1alpha1.APIEnablement, complete bool, generation int64, now metav1.Time) metav1.Condition {
+func CompleteAPIEnablementsCondition(enablements []clusterv1alpha1.APIEnablement, complete bool, generation int64,
+	now metav1.Time) metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: metav1.ConditionFalse,
 		ObservedGeneration: generation, LastTransitionTime: now,
@@ -56,7 +57,8 @@ func CompleteAPIEnablementsCondition(enablements []clusterv1alpha1.APIEnablement
 // of the groups that discovery could not read. A failed discovery of a group does not prove that
 // the group was removed. isUnread reports whether a group version was not read; nil means that all
 // group versions were read. If seen is empty, all stored entries are kept.
-func MergeAPIEnablements(stored, seen []clusterv1alpha1.APIEnablement, isUnread func(groupVersion string) bool) []clusterv1alpha1.APIEnablement {
+func MergeAPIEnablements(stored, seen []clusterv1alpha1.APIEnablement,
+	isUnread func(groupVersion string) bool) []clusterv1alpha1.APIEnablement {
 	merged := slices.Clone(seen)
 	for _, enablement := range stored {
 		kept := len(seen) == 0 || isUnread != nil && isUnread(enablement.GroupVersion)

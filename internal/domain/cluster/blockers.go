@@ -91,7 +91,8 @@ func (d DeletingCluster) namespaceBlockers() (holders []string) {
 		switch condition.Type {
 		case corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionGVParsingFailure, corev1.NamespaceDeletionContentFailure:
 			if condition.Status == corev1.ConditionTrue {
-				holders = append(holders, fmt.Sprintf("Namespace %s: %s", d.ExecutionNamespace.Name, withMessage(string(condition.Type), condition.Message)))
+				holders = append(holders, fmt.Sprintf("Namespace %s: %s", d.ExecutionNamespace.Name,
+					withMessage(string(condition.Type), condition.Message)))
 			}
 		}
 	}
@@ -123,7 +124,8 @@ func (d DeletingCluster) worksBlocker() string {
 	if d.WorkCount > 1 {
 		remaining = fmt.Sprintf("%d Works are left", d.WorkCount)
 	}
-	return fmt.Sprintf("%s, such as %s/%s: %s", remaining, chosen.Namespace, chosen.Name, cmp.Or(d.unreachableReason(), cause, d.pendingReason(chosen)))
+	return fmt.Sprintf("%s, such as %s/%s: %s", remaining, chosen.Namespace, chosen.Name,
+		cmp.Or(d.unreachableReason(), cause, d.pendingReason(chosen)))
 }
 
 // unreachableReason returns why the objects of Works cannot be deleted in the cluster.

@@ -60,10 +60,13 @@ func RecordHeartbeat(record *HeartbeatRecord, heartbeat Heartbeat, now time.Time
 // MissedHeartbeatCondition returns the condition Ready=Unknown for a cluster that sent no heartbeat
 // for longer than its grace period. It returns nil for any other cluster, for a cluster that has
 // that condition already, and for a deleted cluster that has no Works left.
-func MissedHeartbeatCondition(record HeartbeatRecord, ready *metav1.Condition, periods GracePeriods, generation int64, now time.Time) *metav1.Condition {
-	limit, reason, message := periods.Period, clusterv1alpha1.ClusterReasonStatusUnknown, "Cluster status controller stopped posting cluster status."
+func MissedHeartbeatCondition(record HeartbeatRecord, ready *metav1.Condition, periods GracePeriods, generation int64,
+	now time.Time) *metav1.Condition {
+	limit, reason, message := periods.Period, clusterv1alpha1.ClusterReasonStatusUnknown,
+		"Cluster status controller stopped posting cluster status."
 	if ready == nil {
-		limit, reason, message = periods.Startup, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "Cluster status controller never posted cluster status."
+		limit, reason, message = periods.Startup, clusterv1alpha1.ClusterReasonStatusNeverUpdated,
+			"Cluster status controller never posted cluster status."
 	}
 	if isLeaving(ready) || ready != nil && ready.Status == metav1.ConditionUnknown || now.Sub(record.LastSeen) <= limit {
 		return nil

@@ -84,7 +84,8 @@ func (r ReadinessDecision) Apply(stored *[]metav1.Condition) {
 		conditions.Remove(stored, clusterv1alpha1.ClusterConditionAnswering)
 		return
 	}
-	if before := conditions.Get(*stored, r.Answering.Type); before != nil && !before.LastTransitionTime.Equal(&r.Answering.LastTransitionTime) {
+	if before := conditions.Get(*stored, r.Answering.Type); before != nil &&
+		!before.LastTransitionTime.Equal(&r.Answering.LastTransitionTime) {
 		conditions.Remove(stored, r.Answering.Type)
 	}
 	conditions.Set(stored, *r.Answering)

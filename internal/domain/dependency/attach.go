@@ -38,7 +38,8 @@ type OtherDependents struct {
 // to spec.requiredBy and sets the label of the dependent. For a new binding, which has only its
 // name, Attach also fills in the fields that a new binding needs. If a policy claims the binding,
 // all other fields stay unchanged. On error (*policy.OwnerError) nothing is changed.
-func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers OtherDependents, now time.Time) error {
+func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers OtherDependents,
+	now time.Time) error {
 	if err := policy.CheckBindingOwner(attached, object); err != nil {
 		return err
 	}
@@ -220,7 +221,8 @@ func syncWithObject(attached binding.Object, object *unstructured.Unstructured, 
 			// Another dependent refers to another API version. The recorded API version stays.
 			return
 		}
-		if recorded := spec.Resource.ResourceVersion; recorded != "" && attached.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation] == hash {
+		if recorded := spec.Resource.ResourceVersion; recorded != "" &&
+			attached.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation] == hash {
 			// Only the status of the object changed.
 			reference.ResourceVersion = recorded
 		}

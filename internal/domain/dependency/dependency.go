@@ -59,7 +59,8 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 // stay unchanged.
 func FilterAllowed(author tenancy.Author, references []Reference) (allowed []Reference, forbidden []*tenancy.ForbiddenError) {
 	for i := range references {
-		if refusal := author.CheckDependency(references[i].Kind, types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
+		if refusal := author.CheckDependency(references[i].Kind,
+			types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
 			forbidden = append(forbidden, refusal)
 			continue
 		}

@@ -43,7 +43,8 @@ func hasOutdatedCopy(dependent *workv1alpha2.ResourceBinding, cluster string) bo
 		return true
 	}
 	return dependent.DeletionTimestamp == nil && !hasCluster(dependent.Spec.Clusters, cluster) &&
-		slices.ContainsFunc(dependent.Spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool { return task.FromCluster == cluster })
+		slices.ContainsFunc(dependent.Spec.GracefulEvictionTasks,
+			func(task workv1alpha2.GracefulEvictionTask) bool { return task.FromCluster == cluster })
 }
 
 // isSuspendedIn reports whether the dispatching of a dependent to a cluster is suspended. A

@@ -23,13 +23,20 @@ type rejection struct {
 // rejections returns all classes. The first class that matches applies.
 func rejections() []rejection {
 	return []rejection{
-		{ReasonConflict, regexp.MustCompile(`already exists in the cluster`), "delete the object in cluster %s, or permit the takeover with conflictResolution: Overwrite in the policy"},
-		{ReasonNamespaceTerminates, regexp.MustCompile(`because it is being terminated|is being terminated`), "wait until the namespace is deleted in cluster %s; then Karmada creates it again"},
-		{ReasonNamespaceMissing, regexp.MustCompile(`namespaces "[^"]*" not found`), "create the namespace in the control plane, so that Karmada creates it in cluster %s"},
-		{ReasonQuotaExceeded, regexp.MustCompile(`exceeded quota`), "raise the ResourceQuota in cluster %s, or lower the replicas or their requests"},
-		{ReasonAdmissionDenied, regexp.MustCompile(`admission webhook "[^"]*"|denied request|violates PodSecurity|failed calling webhook`), "change the template as cluster %s requires, or the admission policy of that cluster"},
-		{ReasonAPINotServed, regexp.MustCompile(`no matches for kind|could not find the requested resource`), "install the CustomResourceDefinition in cluster %s: propagate it with a policy"},
-		{ReasonInvalid, regexp.MustCompile(`field is immutable|is invalid:`), "change the field that the message names for cluster %s: in the template, or with an override policy"},
+		{ReasonConflict, regexp.MustCompile(`already exists in the cluster`),
+			"delete the object in cluster %s, or permit the takeover with conflictResolution: Overwrite in the policy"},
+		{ReasonNamespaceTerminates, regexp.MustCompile(`because it is being terminated|is being terminated`),
+			"wait until the namespace is deleted in cluster %s; then Karmada creates it again"},
+		{ReasonNamespaceMissing, regexp.MustCompile(`namespaces "[^"]*" not found`),
+			"create the namespace in the control plane, so that Karmada creates it in cluster %s"},
+		{ReasonQuotaExceeded, regexp.MustCompile(`exceeded quota`),
+			"raise the ResourceQuota in cluster %s, or lower the replicas or their requests"},
+		{ReasonAdmissionDenied, regexp.MustCompile(`admission webhook "[^"]*"|denied request|violates PodSecurity|failed calling webhook`),
+			"change the template as cluster %s requires, or the admission policy of that cluster"},
+		{ReasonAPINotServed, regexp.MustCompile(`no matches for kind|could not find the requested resource`),
+			"install the CustomResourceDefinition in cluster %s: propagate it with a policy"},
+		{ReasonInvalid, regexp.MustCompile(`field is immutable|is invalid:`),
+			"change the field that the message names for cluster %s: in the template, or with an override policy"},
 	}
 }
 
@@ -63,7 +70,8 @@ func (c *clusterFacts) withNamespaceState(link Link) Link {
 		link.Message = fmt.Sprintf("namespace %s does not exist in cluster %s: %s", c.Key.Namespace, c.name, link.Message)
 	case namespace.DeletionTimestamp != nil || namespace.Status.Phase == corev1.NamespaceTerminating:
 		link.Reason = ReasonNamespaceTerminates
-		link.Message = fmt.Sprintf("namespace %s is being deleted in cluster %s%s: %s", c.Key.Namespace, c.name, describeRemaining(namespace), link.Message)
+		link.Message = fmt.Sprintf("namespace %s is being deleted in cluster %s%s: %s", c.Key.Namespace, c.name, describeRemaining(namespace),
+			link.Message)
 	default:
 		return link
 	}

@@ -29,7 +29,8 @@ func (c *clusterFacts) diagnoseMember() Link {
 	case observed.Value == nil:
 		link.Result, link.Reason = Failed, ReasonObjectMissing
 		link.Message = "the object does not exist in the member, although its Work is applied"
-		link.Remedy = "wait some seconds, because Karmada creates a deleted object again; if it stays missing: kubectl describe " + kubectlWork(c.work)
+		link.Remedy = "wait some seconds, because Karmada creates a deleted object again; if it stays missing: kubectl describe " +
+			kubectlWork(c.work)
 	default:
 		return c.explainOwner(link, observed.Value)
 	}
@@ -49,7 +50,8 @@ func (c *clusterFacts) explainOwner(link Link, memberObject *unstructured.Unstru
 	if ok, owner := work.MayWrite(c.work, memberObject, manifest); !ok {
 		link.Result, link.Reason = Failed, ReasonConflict
 		link.Message = work.NewConflict(c.name, memberObject, owner).Error()
-		link.Remedy = fmt.Sprintf("delete the object in cluster %s, or permit the takeover with conflictResolution: Overwrite in the policy", c.name)
+		link.Remedy = fmt.Sprintf("delete the object in cluster %s, or permit the takeover with conflictResolution: Overwrite in the policy",
+			c.name)
 		return link
 	}
 	if c.workLink.Result != OK {

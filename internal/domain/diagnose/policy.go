@@ -47,7 +47,8 @@ func (p *pipeline) explainDecision(link Link) Link {
 		return p.explainNoPolicy(link)
 	case policy.ReleaseClaim:
 		link.Result, link.Reason = Pending, ReasonPolicyGone
-		link.Message = fmt.Sprintf("%s claims the template, but does not exist or does not select the template any more", decision.Claim.DisplayName())
+		link.Message = fmt.Sprintf("%s claims the template, but does not exist or does not select the template any more",
+			decision.Claim.DisplayName())
 		link.Remedy = "correct the resourceSelectors of the policy, or create a policy that selects the template"
 		return link
 	case policy.RetryLater:
@@ -80,7 +81,8 @@ func (p *pipeline) explainNoPolicy(link Link) Link {
 	}
 	link.Remedy = "correct the resourceSelectors of a policy, or create a policy that selects the template"
 	if p.ownsBinding() && policy.IsReleased(bound) {
-		link.Message += fmt.Sprintf("; the policy that claimed it was deleted or no longer selects it, and binding %s is kept unchanged", objectPath(bound))
+		link.Message += fmt.Sprintf("; the policy that claimed it was deleted or no longer selects it, and binding %s is kept unchanged",
+			objectPath(bound))
 	}
 	return link
 }

@@ -105,7 +105,8 @@ func explainFailedSchedule(link Link, bound binding.Object, scheduled *metav1.Co
 	case workv1alpha2.BindingReasonUnschedulable:
 		link.Remedy = "free or add resources in the clusters, lower the replicas or their requests, or select more clusters"
 	case workv1alpha2.BindingReasonQuotaExceeded:
-		link.Remedy = "raise the FederatedResourceQuota, or lower the replicas: kubectl get federatedresourcequota" + namespaceFlag(bound.GetNamespace())
+		link.Remedy = "raise the FederatedResourceQuota, or lower the replicas: kubectl get federatedresourcequota" +
+			namespaceFlag(bound.GetNamespace())
 	case workv1alpha2.BindingReasonSchedulerNotReporting:
 		link.Reason = ReasonSchedulerMissing
 		link.Remedy = explainUnreportedSchedule(Link{}, bound).Remedy

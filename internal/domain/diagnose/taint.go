@@ -44,7 +44,8 @@ func explainNoSchedule(bound binding.Object, member *clusterv1alpha1.Cluster, ta
 	link.Message = fmt.Sprintf("has taint %s, which the placement tolerates", taint.ToString())
 	if toleration.FirstMatch(bound.BindingSpec().Placement.ClusterTolerations, taint) == nil {
 		link.Reason = ReasonPlacedBeforeTaint
-		link.Message = fmt.Sprintf("has taint %s, which keeps only new objects away: the object is already there and keeps its replicas", taint.ToString())
+		link.Message = fmt.Sprintf("has taint %s, which keeps only new objects away: the object is already there and keeps its replicas",
+			taint.ToString())
 	}
 	if taint.Key == clusterv1alpha1.TaintClusterUnschedulable {
 		link.Message = "is cordoned: " + link.Message

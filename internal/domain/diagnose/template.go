@@ -92,7 +92,8 @@ const interpreterRemedy = "kubectl get resourceinterpretercustomizations,resourc
 // withInterpretation returns the link with the first interpretation that failed. If none failed, it returns
 // the link unchanged.
 func (link Link) withInterpretation(bound binding.Object) Link {
-	for _, conditionType := range []string{workv1alpha2.TemplateInterpreted, workv1alpha2.DependenciesInterpreted, workv1alpha2.StatusAggregated} {
+	for _, conditionType := range []string{workv1alpha2.TemplateInterpreted, workv1alpha2.DependenciesInterpreted,
+		workv1alpha2.StatusAggregated} {
 		failed := conditions.Get(bound.BindingStatus().Conditions, conditionType)
 		if failed == nil || failed.Status != metav1.ConditionFalse {
 			continue

@@ -69,7 +69,8 @@ func newPipeline(f *Facts) *pipeline {
 		}
 	}
 	aggregation := work.Aggregate(f.Works.Value, bound.BindingSpec().Resource, work.AggregateOptions{
-		NotReadySince: f.notReadySince, CredentialsProblem: f.credentialsProblem, PurgedClusters: binding.DirectlyPurgedClusters(bound.BindingSpec()),
+		NotReadySince: f.notReadySince, CredentialsProblem: f.credentialsProblem,
+		PurgedClusters: binding.DirectlyPurgedClusters(bound.BindingSpec()),
 	})
 	for _, item := range aggregation.Items {
 		if of := byCluster[item.ClusterName]; of != nil {
@@ -160,13 +161,15 @@ func (c *clusterFacts) diagnoseWork() Link {
 // isTarget reports whether the scheduler chose the cluster. An expected cluster that is not a target keeps
 // its old copy during an eviction.
 func (c *clusterFacts) isTarget() bool {
-	return slices.ContainsFunc(binding.TargetClusters(c.bound.BindingSpec()), func(target workv1alpha2.TargetCluster) bool { return target.Name == c.name })
+	return slices.ContainsFunc(binding.TargetClusters(c.bound.BindingSpec()),
+		func(target workv1alpha2.TargetCluster) bool { return target.Name == c.name })
 }
 
 // describeSuspension describes what suspends the delivery to the cluster.
 func (c *clusterFacts) describeSuspension() string {
 	if dependents := binding.SuspendedDependents(c.bound, c.name); len(dependents) > 0 {
-		return fmt.Sprintf("dispatching is suspended in cluster %s for the bindings that require this one: %s", c.name, strings.Join(dependents, ", "))
+		return fmt.Sprintf("dispatching is suspended in cluster %s for the bindings that require this one: %s", c.name,
+			strings.Join(dependents, ", "))
 	}
 	if change, suspended := policy.DescribeSuspension(nil, c.bound); suspended {
 		return change.Message
@@ -230,7 +233,8 @@ func (c *clusterFacts) explainUnapplied(link Link, isOutdated bool) Link {
 	link.Result, link.Reason = Pending, ReasonNotApplied
 	link.Message = fmt.Sprintf("Work %s is not applied yet", objectPath(c.work))
 	if isOutdated {
-		link.Message = fmt.Sprintf("an earlier generation of Work %s is applied, and generation %d is not applied yet", objectPath(c.work), c.work.Generation)
+		link.Message = fmt.Sprintf("an earlier generation of Work %s is applied, and generation %d is not applied yet", objectPath(c.work),
+			c.work.Generation)
 	}
 	if c.member != nil && !cluster.IsReady(c.member) {
 		link.Result, link.Reason = Failed, ReasonClusterNotReady

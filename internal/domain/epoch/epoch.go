@@ -105,13 +105,15 @@ func (e Epoch) DescribeOrigin() string {
 // ConfirmCommand returns the command that confirms the epoch.
 func (e Epoch) ConfirmCommand() string {
 	return fmt.Sprintf("kubectl annotate configmap %s -n %s --overwrite %s=%s",
-		clusterv1alpha1.EpochName, clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.ConfirmRestoreAnnotation, cmp.Or(shorten(e.ID), "<id>"))
+		clusterv1alpha1.EpochName, clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.ConfirmRestoreAnnotation,
+		cmp.Or(shorten(e.ID), "<id>"))
 }
 
 // HoldMessage describes why a deletion is held and how a user continues.
 func (e Epoch) HoldMessage() string {
 	return fmt.Sprintf("The control plane is %s, and no user has confirmed that yet. Nothing is deleted in member clusters until then. "+
-		"Compare the members with the desired state (`karmada restore --report`), then run `karmada restore --confirm`, or: %s", e.DescribeOrigin(), e.ConfirmCommand())
+		"Compare the members with the desired state (`karmada restore --report`), then run `karmada restore --confirm`, or: %s",
+		e.DescribeOrigin(), e.ConfirmCommand())
 }
 
 // maxShownBytes is the maximum length of a value in a message. Valid IDs and times are shorter.

@@ -73,7 +73,8 @@ func HasApplicationFailover(bound binding.Object, healthKnown bool) bool {
 // Update returns the updated map. It contains the targets in which the workload is unhealthy now
 // and that have no eviction task, each with the time at which the workload was first observed as
 // unhealthy.
-func (u UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, now time.Time) UnhealthySince {
+func (u UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus,
+	now time.Time) UnhealthySince {
 	updated := UnhealthySince{}
 	for i := range status.AggregatedStatus {
 		item := &status.AggregatedStatus[i]
@@ -97,7 +98,8 @@ const minObservation = 30 * time.Second
 // Overdue returns the sorted names of the clusters in which the workload is unhealthy for longer
 // than tolerated. It also returns the time at which the next cluster will be overdue, or zero.
 // observed is the part of the map that this process observed itself.
-func (u UnhealthySince) Overdue(observed UnhealthySince, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
+func (u UnhealthySince) Overdue(observed UnhealthySince, behavior *policyv1alpha1.ApplicationFailoverBehavior,
+	now time.Time) (clusters []string, next time.Time) {
 	toleration := unhealthyToleration(behavior)
 	for _, cluster := range slices.Sorted(maps.Keys(u)) {
 		left := max(u[cluster].Add(toleration).Sub(now), observed[cluster].Add(min(toleration, minObservation)).Sub(now))

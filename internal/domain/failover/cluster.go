@@ -43,7 +43,8 @@ func EvictionDeadline(cluster *clusterv1alpha1.Cluster, bound binding.Object) (d
 // ClusterEviction returns the eviction from a cluster after the deadline of its taints. byDefault
 // is the purge mode of workloads that do not set a purge mode. preserve reports whether the state
 // that the workload requests is preserved. The error describes why the state cannot be read.
-func ClusterEviction(bound binding.Object, cluster string, deadline toleration.Deadline, byDefault policyv1alpha1.PurgeMode, preserve bool) (Eviction, error) {
+func ClusterEviction(bound binding.Object, cluster string, deadline toleration.Deadline, byDefault policyv1alpha1.PurgeMode,
+	preserve bool) (Eviction, error) {
 	spec := bound.BindingSpec()
 	e := Eviction{
 		From: cluster, PurgeMode: byDefault,

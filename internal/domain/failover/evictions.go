@@ -74,7 +74,8 @@ type evictionPass struct {
 // scheduling of its current generation. The observed generation alone also counts a failure.
 func isPlacementConfirmed(bound binding.Object) bool {
 	status := bound.BindingStatus()
-	return status.SchedulerObservedGeneration == bound.GetGeneration() && !conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
+	return status.SchedulerObservedGeneration == bound.GetGeneration() &&
+		!conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
 }
 
 // DecideEvictions decides about every eviction task of a binding. The binding is not modified.
@@ -118,7 +119,8 @@ func (e *evictionPass) decideTask(task *workv1alpha2.GracefulEvictionTask) {
 	case !direct && e.canReturn(task):
 		e.restoreTarget(task)
 	case e.isOverdue(task) && e.isReplacedFailedCopy(task):
-		e.finishTask(task, "the grace period is over, the workload is not healthy there, and it is placed in "+strings.Join(targetNames(e.spec), ", "))
+		e.finishTask(task, "the grace period is over, the workload is not healthy there, and it is placed in "+strings.Join(targetNames(e.spec),
+			", "))
 	case e.isOverdue(task) && e.hasHealthyReplacement(task):
 		e.finishTask(task, "the grace period is over, and healthy copies replace it in "+strings.Join(e.healthyTargets(), ", "))
 	default:
@@ -232,7 +234,8 @@ func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 	case workv1alpha2.EvictionProducerTaintManager:
 		return true
 	case workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerClusterApplicationFailover:
-		return e.isOverdue(task) && !e.hasLaterFailure(task) || reportsHealthy(e.status, task.FromCluster) || !e.failedClusters.Has(task.FromCluster)
+		return e.isOverdue(task) && !e.hasLaterFailure(task) || reportsHealthy(e.status, task.FromCluster) ||
+			!e.failedClusters.Has(task.FromCluster)
 	default:
 		return false
 	}
@@ -250,7 +253,8 @@ func (e *evictionPass) hasLaterFailure(task *workv1alpha2.GracefulEvictionTask) 
 // restoreTarget makes the cluster of the task a target again. The cluster gets its previous
 // replicas, but not more than the number of missing replicas.
 func (e *evictionPass) restoreTarget(task *workv1alpha2.GracefulEvictionTask) {
-	e.outcome.Returned = append(e.outcome.Returned, TaskResult{*task, "no other cluster takes the workload, and this cluster can run it again"})
+	e.outcome.Returned = append(e.outcome.Returned,
+		TaskResult{*task, "no other cluster takes the workload, and this cluster can run it again"})
 	if HasTarget(e.spec, task.FromCluster) {
 		return
 	}

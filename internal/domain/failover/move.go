@@ -20,13 +20,15 @@ import (
 // A cluster gets no task if no other cluster got replicas for it, for example after the template was
 // scaled down, if it is known to have no replicas of a divided workload, or if leavesAtOnce reports
 // that the cluster is being unregistered or that a user excluded it.
-func Move(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster, leavesAtOnce func(cluster string) bool, now time.Time) {
+func Move(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster, leavesAtOnce func(cluster string) bool,
+	now time.Time) {
 	// Before the first scheduling of replicas, the replicas of the clusters are not known.
 	before, areReplicasKnown := spec.Clusters, !binding.AwaitsReplicas(spec)
 	spec.Clusters = targets
-	spec.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(task workv1alpha2.GracefulEvictionTask) bool {
-		return task.Producer == workv1alpha2.EvictionProducerScheduler && HasTarget(spec, task.FromCluster)
-	})
+	spec.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks),
+		func(task workv1alpha2.GracefulEvictionTask) bool {
+			return task.Producer == workv1alpha2.EvictionProducerScheduler && HasTarget(spec, task.FromCluster)
+		})
 	gaining := binding.GainingClusters(before, targets)
 	if len(gaining) == 0 {
 		return

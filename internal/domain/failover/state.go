@@ -17,7 +17,8 @@ import (
 // maps the label name of each rule to the text at the path of the rule. It returns an error if a
 // text is missing or is not a valid label value, because otherwise the workload would start without
 // its state in the next cluster.
-func CollectState(rules []policyv1alpha1.StatePreservationRule, items []workv1alpha2.AggregatedStatusItem, cluster string) (map[string]string, error) {
+func CollectState(rules []policyv1alpha1.StatePreservationRule, items []workv1alpha2.AggregatedStatusItem,
+	cluster string) (map[string]string, error) {
 	status, err := reportedStatus(items, cluster)
 	if err != nil {
 		return nil, err

@@ -79,7 +79,8 @@ func New(kind schema.GroupKind, selector fields.Selector) (Selector, error) {
 		return result, nil
 	}
 	for _, r := range selector.Requirements() {
-		converted := requirement{value: r.Value, equals: r.Operator != "!=", isName: r.Field == "metadata.name", isNamespace: r.Field == "metadata.namespace"}
+		converted := requirement{value: r.Value, equals: r.Operator != "!=", isName: r.Field == "metadata.name",
+			isNamespace: r.Field == "metadata.namespace"}
 		if !converted.isName && !converted.isNamespace {
 			var err error
 			if converted.field, err = lookUp(kind, r.Field); err != nil {

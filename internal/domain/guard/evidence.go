@@ -46,7 +46,8 @@ func IsExcluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBin
 // does not select the cluster, but an affinity of the placement would select the cluster by names
 // alone. Every affinity of the placement is checked, because the binding may have left the affinity
 // group of the cluster.
-func IsUnmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
+func IsUnmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec,
+	status *workv1alpha2.ResourceBindingStatus) bool {
 	if spec.Placement == nil {
 		return false
 	}

@@ -46,7 +46,8 @@ func AllowsAnyCluster(rules []rbacv1.PolicyRule) bool {
 // because the user of a request with any verb must be impersonated in the member.
 func AllowsCluster(rules []rbacv1.PolicyRule, cluster string) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
-		return allowsSearchProxy(rule) || allowsClusterProxy(rule) && (len(rule.ResourceNames) == 0 || containsAny(rule.ResourceNames, cluster, everyCluster))
+		return allowsSearchProxy(rule) || allowsClusterProxy(rule) &&
+			(len(rule.ResourceNames) == 0 || containsAny(rule.ResourceNames, cluster, everyCluster))
 	})
 }
 

@@ -68,7 +68,8 @@ func IsSameControlPlane(a, b metav1.Object) bool {
 // controlPlaneOf returns the ID of the control plane that an object of this package names. It is empty for
 // other objects.
 func controlPlaneOf(object metav1.Object) string {
-	if object.GetName() != ImpersonatorName || object.GetNamespace() != "" || object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] != clusterv1alpha1.KarmadaSystemLabelValue {
+	if object.GetName() != ImpersonatorName || object.GetNamespace() != "" ||
+		object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] != clusterv1alpha1.KarmadaSystemLabelValue {
 		return ""
 	}
 	return object.GetAnnotations()[clusterv1alpha1.ControlPlaneAnnotation]

@@ -152,7 +152,8 @@ func ScriptOperations() []ScriptOperation {
 			scriptField: fieldOf(func(r *rules) **configv1alpha1.HealthInterpretation { return &r.HealthInterpretation }),
 		},
 		{
-			Name: configv1alpha1.InterpreterOperationInterpretDependency, Field: "dependencyInterpretation", Function: "GetDependencies", Mergeable: true,
+			Name: configv1alpha1.InterpreterOperationInterpretDependency, Field: "dependencyInterpretation", Function: "GetDependencies",
+			Mergeable:   true,
 			Help:        "GetDependencies(desiredObj) returns a list of tables with the fields apiVersion, kind, namespace, and name or labelSelector, one for each object that desiredObj needs.",
 			scriptField: fieldOf(func(r *rules) **configv1alpha1.DependencyInterpretation { return &r.DependencyInterpretation }),
 		},

@@ -177,7 +177,8 @@ func (p Pointer) editList(depth int, list []any, do operation, value any) (chang
 func (p Pointer) listIndex(depth, length, positions int) (int, error) {
 	index, err := strconv.Atoi(p[depth])
 	if err != nil {
-		return 0, &PointerError{Pointer: p.String(), Remedy: "give the position in the list as a number", problem: fmt.Sprintf("%q is not a list index", p[depth])}
+		return 0, &PointerError{Pointer: p.String(), Remedy: "give the position in the list as a number",
+			problem: fmt.Sprintf("%q is not a list index", p[depth])}
 	}
 	if index < -positions || index >= positions {
 		return 0, &PointerError{Pointer: p.String(), problem: fmt.Sprintf("index %d is outside a list of %d", index, length)}
@@ -189,11 +190,13 @@ func (p Pointer) listIndex(depth, length, positions int) (int, error) {
 }
 
 func (p Pointer) missingField(depth int) error {
-	return &PointerError{Pointer: p.String(), ParentMissing: depth < len(p)-1, problem: fmt.Sprintf("there is no field %q", p[:depth+1].String())}
+	return &PointerError{Pointer: p.String(), ParentMissing: depth < len(p)-1,
+		problem: fmt.Sprintf("there is no field %q", p[:depth+1].String())}
 }
 
 func (p Pointer) noFields(depth int, node any) error {
-	return &PointerError{Pointer: p.String(), ParentMissing: true, problem: fmt.Sprintf("%q is %s, it has no fields", p[:depth].String(), TypeName(node))}
+	return &PointerError{Pointer: p.String(), ParentMissing: true,
+		problem: fmt.Sprintf("%q is %s, it has no fields", p[:depth].String(), TypeName(node))}
 }
 
 // TypeName returns the JSON type of a value with its article, such as "a string".

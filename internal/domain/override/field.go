@@ -102,7 +102,8 @@ func decodeJSON(text string) (any, error) {
 		return nil, &mismatchError{remedy: "set fieldPath to the path of a JSON document, or use yaml", err: fmt.Errorf("decoding JSON: %w", err)}
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, &mismatchError{remedy: "keep a single JSON document in the field", err: errors.New("decoding JSON: more text after the document")}
+		return nil, &mismatchError{remedy: "keep a single JSON document in the field",
+			err: errors.New("decoding JSON: more text after the document")}
 	}
 	return document, nil
 }

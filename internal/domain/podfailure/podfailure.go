@@ -55,7 +55,8 @@ func podFailure(pod *corev1.Pod) (Failure, bool) {
 		return Failure{}, false
 	}
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
+			condition.Reason == corev1.PodReasonUnschedulable {
 			return newFailure(condition.Reason, condition.Message), true
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 // WithBackendProblems returns the result of NextStatus with the problems of the back end by cluster in
 // the message of the condition Cached. The reason is BackendFailing if nothing else is wrong.
-func WithBackendProblems(stored, next searchv1alpha1.ResourceRegistryStatus, problems map[string]string, now time.Time) searchv1alpha1.ResourceRegistryStatus {
+func WithBackendProblems(stored, next searchv1alpha1.ResourceRegistryStatus, problems map[string]string,
+	now time.Time) searchv1alpha1.ResourceRegistryStatus {
 	computed := conditions.Get(next.Conditions, searchv1alpha1.RegistryConditionCached)
 	if len(problems) == 0 || computed == nil {
 		return next

@@ -44,7 +44,8 @@ func (s Source) HasProblem() bool {
 
 // NextStatus returns the status of a registry with a generation. The time at which a state began is kept
 // if the stored state is the same, so that a restart of the process changes nothing.
-func NextStatus(stored searchv1alpha1.ResourceRegistryStatus, sources []Source, generation int64, now time.Time) searchv1alpha1.ResourceRegistryStatus {
+func NextStatus(stored searchv1alpha1.ResourceRegistryStatus, sources []Source, generation int64,
+	now time.Time) searchv1alpha1.ResourceRegistryStatus {
 	sources = slices.Clone(sources)
 	entries := entriesOf(stored)
 	for i := range sources {

@@ -59,7 +59,8 @@ func namedFields() []fieldKind {
 // pathRoots lists the fields of objects with which a path may begin. A path that begins with
 // another field needs a leading ".", so that a misspelled field is an error.
 func pathRoots() []string {
-	return []string{"metadata", "spec", "status", "data", "binaryData", "rules", "subjects", "roleRef", "webhooks", "secrets", "subsets", "endpoints", "ports"}
+	return []string{"metadata", "spec", "status", "data", "binaryData", "rules", "subjects", "roleRef", "webhooks", "secrets", "subsets",
+		"endpoints", "ports"}
 }
 
 // FieldNames returns the names of all fields, for messages and completion. A name that ends with
@@ -83,7 +84,8 @@ func parseField(text string, from token) (field, error) {
 	name := from.field
 	switch {
 	case name == "":
-		return field{}, syntaxError(text, from.offset, "for example: kind=Pod; put text with this character in quotes", "expected a field before %q", from.operator)
+		return field{}, syntaxError(text, from.offset, "for example: kind=Pod; put text with this character in quotes",
+			"expected a field before %q", from.operator)
 	case strings.EqualFold(name, "ns"):
 		return field{name: string(namespaceField), kind: namespaceField}, nil
 	case strings.HasPrefix(name, labelPrefix):
@@ -114,7 +116,8 @@ func keyField(text string, from token, prefix string, kind fieldKind) (field, er
 func newPathField(text string, from token) (field, error) {
 	path := strings.Split(strings.TrimPrefix(from.field, "."), ".")
 	if slices.Contains(path, "") {
-		return field{}, syntaxError(text, from.offset, "for example: spec.replicas", "%q has an empty part, expected names of fields between dots", shorten(from.field, maxQuoted))
+		return field{}, syntaxError(text, from.offset, "for example: spec.replicas",
+			"%q has an empty part, expected names of fields between dots", shorten(from.field, maxQuoted))
 	}
 	return field{name: from.field, kind: pathField, path: path}, nil
 }
@@ -133,5 +136,6 @@ func fieldHint(name, root string) string {
 			return "did you mean " + shorten(nearest+"."+rest, maxQuoted) + "? A path that begins with another field needs a leading dot"
 		}
 	}
-	return "to search for text, put it in quotes; fields are " + strings.Join(candidates, ", ") + ", label.KEY, annotation.KEY and paths such as spec.replicas"
+	return "to search for text, put it in quotes; fields are " + strings.Join(candidates, ", ") +
+		", label.KEY, annotation.KEY and paths such as spec.replicas"
 }

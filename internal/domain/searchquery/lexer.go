@@ -159,7 +159,8 @@ func (l *lexer) requireSeparator() error {
 	if unicode.IsSpace(r) || r == '(' || r == ')' {
 		return nil
 	}
-	return syntaxError(l.text, l.offset, "put a space after the quote, or the whole value in quotes", "expected a space after the closing quote")
+	return syntaxError(l.text, l.offset, "put a space after the quote, or the whole value in quotes",
+		"expected a space after the closing quote")
 }
 
 func (l *lexer) skipSpace() {

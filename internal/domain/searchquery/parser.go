@@ -118,13 +118,15 @@ func (p *parser) operand() (expression, error) {
 		}
 		return part, p.advance()
 	}
-	return nil, syntaxError(p.lexer.text, found.offset, "write AND, OR and NOT in quotes to search for these words", "expected a term, got %s", found)
+	return nil, syntaxError(p.lexer.text, found.offset, "write AND, OR and NOT in quotes to search for these words", "expected a term, got %s",
+		found)
 }
 
 // nested consumes the current token and parses a part that is one level deeper.
 func (p *parser) nested(parse func() (expression, error)) (expression, error) {
 	if p.depth++; p.depth > MaxDepth {
-		return nil, syntaxError(p.lexer.text, p.token.offset, "remove parentheses or negations", "parentheses and negations are nested deeper than %d", MaxDepth)
+		return nil, syntaxError(p.lexer.text, p.token.offset, "remove parentheses or negations",
+			"parentheses and negations are nested deeper than %d", MaxDepth)
 	}
 	defer func() { p.depth-- }()
 	if err := p.advance(); err != nil {

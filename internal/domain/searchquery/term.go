@@ -89,7 +89,8 @@ func (t *term) parseWords(text string, from token) error {
 		return nil
 	}
 	if t.words = newPhrase(t.value, wildcards); len(t.words) == 0 {
-		return syntaxError(text, from.valueOffset, "search for a word, or use field=value for an exact value", "%q has no letter and no digit", shorten(t.value, maxQuoted))
+		return syntaxError(text, from.valueOffset, "search for a word, or use field=value for an exact value", "%q has no letter and no digit",
+			shorten(t.value, maxQuoted))
 	}
 	return nil
 }
@@ -110,7 +111,8 @@ func (t *term) parseAge(text string, from token) error {
 	}
 	age, ok := parseAge(t.value)
 	if !ok {
-		return syntaxError(text, from.valueOffset, "for example: 30s, 10m, 1h30m, 7d, 2w or 1y", "%q is no time, which age needs", shorten(t.value, maxQuoted))
+		return syntaxError(text, from.valueOffset, "for example: 30s, 10m, 1h30m, 7d, 2w or 1y", "%q is no time, which age needs",
+			shorten(t.value, maxQuoted))
 	}
 	t.age = age
 	return nil

@@ -32,7 +32,8 @@ const (
 // if that request failed. If the group version is not found, the kind is absent only if the listed
 // groups do not contain the group version either. Otherwise the server of the group version may be
 // unavailable.
-func KindAvailability(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList, err error) Availability {
+func KindAvailability(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList,
+	err error) Availability {
 	switch {
 	case err == nil:
 		return inResources(kind, resources)

@@ -51,7 +51,8 @@ func (s *simulator) bindTemplate(ctx context.Context, c candidate) {
 		if err := policy.CheckBindingOwner(of.bound, c.template); err != nil {
 			// The owner of the binding stays in the result under the name of the binding.
 			key.Name += " of " + c.template.GetAPIVersion()
-			s.subjects[key] = &subject{resource: referenceOf(c.template), isSelected: true, failure: finding{diagnose.ReasonNameCollision, err.Error()}}
+			s.subjects[key] = &subject{resource: referenceOf(c.template), isSelected: true,
+				failure: finding{diagnose.ReasonNameCollision, err.Error()}}
 			return
 		}
 	}
@@ -68,7 +69,8 @@ func (s *simulator) bindTemplate(ctx context.Context, c candidate) {
 // returns the reason. It removes a claim that no longer holds from the template.
 func (s *simulator) choosePolicy(template *unstructured.Unstructured) (policy.Object, finding) {
 	rules := tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()}
-	if err := rules.Check(template.GroupVersionKind(), types.NamespacedName{Namespace: template.GetNamespace(), Name: template.GetName()}); err != nil {
+	if err := rules.Check(template.GroupVersionKind(),
+		types.NamespacedName{Namespace: template.GetNamespace(), Name: template.GetName()}); err != nil {
 		return nil, finding{diagnose.ReasonNeverPropagated, err.Error()}
 	}
 	claim, claimed := policy.ClaimedBy(template)

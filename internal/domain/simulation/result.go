@@ -57,8 +57,8 @@ type Outcome struct {
 	// Policy is the kind and name of the policy that claims the object after the changes.
 	Policy string `json:"policy,omitempty"`
 	// AffinityGroup is the cluster affinity group in use if the scheduler places the object.
-	AffinityGroup string  `json:"affinityGroup,omitempty"`
-	Effect       Effect `json:"effect"`
+	AffinityGroup string `json:"affinityGroup,omitempty"`
+	Effect        Effect `json:"effect"`
 	// Before and After are the clusters of the object, sorted by name.
 	Before []diagnose.Target `json:"before"`
 	After  []diagnose.Target `json:"after"`
@@ -145,7 +145,8 @@ func (s *simulator) effect(of *subject, outcome *Outcome) (effect Effect, reason
 		return LastCopyLost, cmp.Or(of.failure.reason, of.waiting.reason, workv1alpha2.BindingReasonClusterRemoved)
 	case of.failure != (finding{}):
 		return Unplaced, of.failure.reason
-	case of.waiting != (finding{}) && outcome.IsChanged() && of.waiting.reason != diagnose.ReasonAttached && placement.DescribeShortfall(of.bound.BindingSpec()) != "":
+	case of.waiting != (finding{}) && outcome.IsChanged() && of.waiting.reason != diagnose.ReasonAttached &&
+		placement.DescribeShortfall(of.bound.BindingSpec()) != "":
 		return Unplaced, workv1alpha2.BindingReasonClusterRemoved
 	case of.waiting != (finding{}) && (of.waiting.reason != diagnose.ReasonAttached || !outcome.IsChanged()):
 		return NotScheduled, of.waiting.reason

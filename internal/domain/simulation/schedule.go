@@ -168,7 +168,8 @@ func (s *simulator) placementInput(of *subject) placement.Input {
 	input.Clusters, input.Features, input.Plugins = s.clusters, s.Settings.Features, s.Settings.Plugins
 	input.EstimateReplicas = func(clusters []*clusterv1alpha1.Cluster) []int32 { return s.estimate(of, clusters) }
 	if input.Features.WorkloadAffinity {
-		input.Peers, _ = placement.PeersOf(of.bound, func(key string) ([]binding.Object, error) { return s.groupMembers(of, key), nil }) // never an error
+		input.Peers, _ = placement.PeersOf(of.bound,
+			func(key string) ([]binding.Object, error) { return s.groupMembers(of, key), nil }) // never an error
 	}
 	return input
 }

@@ -112,7 +112,8 @@ func Run(ctx context.Context, in Input) Result {
 func newSimulator(in Input) *simulator {
 	s := &simulator{
 		Input: in, clusters: in.Changes.Apply(in.Clusters, in.Now), byName: map[string]*clusterv1alpha1.Cluster{},
-		policies: policy.NewIndex(), subjects: map[bindingKey]*subject{}, groups: map[groupKey][]*subject{}, assumed: capacity.NewAssumptionCache(),
+		policies: policy.NewIndex(), subjects: map[bindingKey]*subject{}, groups: map[groupKey][]*subject{},
+		assumed: capacity.NewAssumptionCache(),
 	}
 	for _, cluster := range s.clusters {
 		s.byName[cluster.Name] = cluster

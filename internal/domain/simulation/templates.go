@@ -126,7 +126,8 @@ func withDefaultReplicas(template, stored *unstructured.Unstructured) *unstructu
 
 // ReviseReplicas returns the templates with another number of replicas. Templates of kinds without
 // replicas stay unchanged. It returns an error if no template has replicas.
-func ReviseReplicas(ctx context.Context, rules interpreter.Source, templates []*unstructured.Unstructured, replicas int32) ([]*unstructured.Unstructured, error) {
+func ReviseReplicas(ctx context.Context, rules interpreter.Source, templates []*unstructured.Unstructured,
+	replicas int32) ([]*unstructured.Unstructured, error) {
 	revised, changed := make([]*unstructured.Unstructured, len(templates)), false
 	for i, template := range templates {
 		revised[i] = template

@@ -71,7 +71,8 @@ func ParseSkippedAPIs(expression string) (SkippedAPIs, error) {
 func (s SkippedAPIs) add(token string) error {
 	parts := strings.Split(token, "/")
 	if slices.Contains(parts, "") {
-		return fmt.Errorf("skipped API %q has an empty part; want group, group/version, v1/kind or group/version/kind, kinds separated by commas", token)
+		return fmt.Errorf("skipped API %q has an empty part; want group, group/version, v1/kind or group/version/kind, kinds separated by commas",
+			token)
 	}
 	switch {
 	case len(parts) == 1:

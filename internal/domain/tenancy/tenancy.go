@@ -55,17 +55,22 @@ func CheckReference(namespace string, to workv1alpha2.ObjectReference, scope Sco
 	case to.Name == "" && to.Namespace == "":
 		return nil
 	case namespace == "" && to.Namespace != "":
-		return newForbiddenError("a ClusterResourceBinding must not refer to %s in namespace %q; use a ResourceBinding of that namespace", formatReference(to), to.Namespace)
+		return newForbiddenError("a ClusterResourceBinding must not refer to %s in namespace %q; use a ResourceBinding of that namespace",
+			formatReference(to), to.Namespace)
 	case namespace == "" && scope == NamespaceScope:
-		return newForbiddenError("a ClusterResourceBinding must not refer to %s: the kind is namespaced; use a ResourceBinding", formatReference(to))
+		return newForbiddenError("a ClusterResourceBinding must not refer to %s: the kind is namespaced; use a ResourceBinding",
+			formatReference(to))
 	case namespace == "":
 		return nil
 	case scope == ClusterScope:
-		return newForbiddenError("a ResourceBinding must not refer to %s: the kind is cluster-scoped; use a ClusterResourceBinding", formatReference(to))
+		return newForbiddenError("a ResourceBinding must not refer to %s: the kind is cluster-scoped; use a ClusterResourceBinding",
+			formatReference(to))
 	case to.Namespace == "":
-		return newForbiddenError("a ResourceBinding must not refer to %s without a namespace; set spec.resource.namespace to %q", formatReference(to), namespace)
+		return newForbiddenError("a ResourceBinding must not refer to %s without a namespace; set spec.resource.namespace to %q",
+			formatReference(to), namespace)
 	case to.Namespace != namespace:
-		return newForbiddenError("a ResourceBinding of namespace %q must not refer to %s in namespace %q; set spec.resource.namespace to %q", namespace, formatReference(to), to.Namespace, namespace)
+		return newForbiddenError("a ResourceBinding of namespace %q must not refer to %s in namespace %q; set spec.resource.namespace to %q",
+			namespace, formatReference(to), to.Namespace, namespace)
 	}
 	return nil
 }
@@ -93,13 +98,16 @@ func (p PropagationRules) Check(kind schema.GroupVersionKind, key types.Namespac
 	object := formatObject(kind.Kind, key)
 	switch {
 	case p.APIs.Skips(kind) && DefaultSkippedAPIs().Skips(kind):
-		return newForbiddenError("%s is never propagated: kinds of Karmada, Events and Leases stay in the cluster in which they were made; %s", object, removeReferenceHint)
+		return newForbiddenError("%s is never propagated: kinds of Karmada, Events and Leases stay in the cluster in which they were made; %s",
+			object, removeReferenceHint)
 	case p.APIs.Skips(kind):
-		return newForbiddenError("%s is never propagated: --skipped-propagating-apis lists its kind; take it out of that flag, or %s", object, removeReferenceHint)
+		return newForbiddenError("%s is never propagated: --skipped-propagating-apis lists its kind; take it out of that flag, or %s", object,
+			removeReferenceHint)
 	case (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name):
 		return newForbiddenError("%s is never propagated: it belongs to the control plane; %s", object, removeReferenceHint)
 	case p.Namespaces.Skips(kind, key.Namespace, key.Name):
-		return newForbiddenError("%s is never propagated: --skipped-propagating-namespaces lists its namespace; take it out of that flag, or %s", object, removeReferenceHint)
+		return newForbiddenError("%s is never propagated: --skipped-propagating-namespaces lists its namespace; take it out of that flag, or %s",
+			object, removeReferenceHint)
 	}
 	return nil
 }
@@ -138,7 +146,8 @@ func CheckCredentials(secret types.NamespacedName, clusters []string) *Forbidden
 	if len(clusters) == 0 {
 		return nil
 	}
-	return newForbiddenError("Secret %s is never propagated: it holds the credentials of cluster %q; %s", secret, slices.Min(clusters), removeReferenceHint)
+	return newForbiddenError("Secret %s is never propagated: it holds the credentials of cluster %q; %s", secret, slices.Min(clusters),
+		removeReferenceHint)
 }
 
 // Author describes the permissions of the author of a policy or binding.
@@ -194,5 +203,6 @@ func (a Author) CheckDelivery(kind schema.GroupVersionKind, key types.Namespaced
 	if a.covers(key.Namespace) {
 		return nil
 	}
-	return newForbiddenError("%s must not be delivered by a ResourceBinding of namespace %q, which delivers objects of that namespace only", formatObject(kind.Kind, key), a.Namespace)
+	return newForbiddenError("%s must not be delivered by a ResourceBinding of namespace %q, which delivers objects of that namespace only",
+		formatObject(kind.Kind, key), a.Namespace)
 }

@@ -91,7 +91,8 @@ type Aggregation struct {
 func Aggregate(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances AggregateOptions) Aggregation {
 	account := Aggregation{
 		Items:    make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.RenderErrors)),
-		outdated: map[string]bool{}, notReadySince: map[string]time.Time{}, suspended: map[string]bool{}, suspensionObserved: map[string]bool{}, purging: map[string]bool{},
+		outdated: map[string]bool{}, notReadySince: map[string]time.Time{}, suspended: map[string]bool{}, suspensionObserved: map[string]bool{},
+		purging:          map[string]bool{},
 		suspensionCauses: map[string]string{}, credentialsProblem: circumstances.credentialsProblem, wantsNoCopy: circumstances.WantsNoCopy,
 	}
 	for _, work := range works {
@@ -114,7 +115,8 @@ func Aggregate(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference
 	return account
 }
 
-func (a *Aggregation) addWork(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances AggregateOptions) {
+func (a *Aggregation) addWork(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference,
+	circumstances AggregateOptions) {
 	item, cut := aggregatedItem(cluster, work, template, circumstances.MaxStatusBytes)
 	a.suspended[cluster], a.suspensionObserved[cluster] = IsSuspended(work), IsSuspensionObserved(work)
 	a.outdated[cluster] = HasUnappliedGeneration(work)
@@ -243,7 +245,8 @@ func (a *Aggregation) limitSize(template workv1alpha2.ObjectReference) {
 // aggregatedItem returns the status of the template from a Work, and a message if a part of the
 // status was cut off. The size is checked here because the agent of a cluster in pull mode writes
 // the Works of the cluster itself and is not trusted to respect the size limit.
-func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference, limit int) (item workv1alpha2.AggregatedStatusItem, cut string) {
+func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference,
+	limit int) (item workv1alpha2.AggregatedStatusItem, cut string) {
 	item = workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: workv1alpha2.ResourceUnknown}
 	applied := conditions.Get(work.Status.Conditions, workv1alpha1.WorkApplied)
 	if applied == nil {

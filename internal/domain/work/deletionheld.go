@@ -38,7 +38,8 @@ func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard
 		condition.Message = "The binding of the Work was deleted, but its template exists and a policy claims it, or a workload needs it; a new binding takes the objects over. " + confirm
 	case guard.ReasonTemplateUnreadable:
 		condition.Reason = workv1alpha1.WorkTemplateUnknownReason
-		condition.Message = "The binding of the Work is gone, and whether its template was deleted cannot be read in the control plane. " + confirm
+		condition.Message = "The binding of the Work is gone, and whether its template was deleted cannot be read in the control plane. " +
+			confirm
 	case guard.ReasonTemplateNotServed:
 		condition.Reason = workv1alpha1.WorkTemplateKindNotServedReason
 		condition.Message = "The binding of the Work is gone, and the control plane does not serve the kind of its template; install its CustomResourceDefinition again to keep the objects. " + confirm

@@ -29,7 +29,8 @@ func DesiredObject(manifest, observed *unstructured.Unstructured, retain RetainF
 	desired.SetOwnerReferences(observed.GetOwnerReferences())
 	observedAnnotations := observed.GetAnnotations()
 	desired.SetLabels(mergeRetainedKeys(manifest.GetLabels(), observed.GetLabels(), observedAnnotations[workv1alpha2.ManagedLabels]))
-	desired.SetAnnotations(mergeRetainedKeys(manifest.GetAnnotations(), observedAnnotations, observedAnnotations[workv1alpha2.ManagedAnnotations]))
+	desired.SetAnnotations(mergeRetainedKeys(manifest.GetAnnotations(), observedAnnotations,
+		observedAnnotations[workv1alpha2.ManagedAnnotations]))
 	if status, found := observed.Object["status"]; found {
 		desired.Object["status"] = (&unstructured.Unstructured{Object: map[string]any{"status": status}}).DeepCopy().Object["status"]
 	}

@@ -108,7 +108,8 @@ func DescribeDriftConflict(cluster string, manifest, observed *unstructured.Unst
 		}
 	}
 	return fmt.Sprintf("%s in cluster %s: %s %s it again after each repair, so repairs are delayed; "+
-		"only one of the two can decide: write into the template what the other client writes, or stop that client", describeObject(manifest), cluster, client, action)
+		"only one of the two can decide: write into the template what the other client writes, or stop that client", describeObject(manifest),
+		cluster, client, action)
 }
 
 // lastFieldManager returns the field manager that wrote the object last. It ignores ourManager and

@@ -16,7 +16,8 @@ import (
 )
 
 // overrideAnnotations are the annotations of a Work that are removed when they are outdated.
-var overrideAnnotations = []string{policyv1alpha1.AppliedClusterOverrides, policyv1alpha1.AppliedOverrides, policyv1alpha1.IneffectiveOverrides}
+var overrideAnnotations = []string{policyv1alpha1.AppliedClusterOverrides, policyv1alpha1.AppliedOverrides,
+	policyv1alpha1.IneffectiveOverrides}
 
 // Merge returns the stored Work with the desired state, and reports whether the result differs from
 // the stored Work. It keeps labels, annotations, finalizers and owners that other clients set,

@@ -100,7 +100,8 @@ func AdoptObject(observed *unstructured.Unstructured, owner WorkManifest) {
 	}
 	addLabels(observed, labels)
 	annotations := map[string]string{}
-	for _, key := range []string{workv1alpha1.WorkNamespaceAnnotation, workv1alpha1.WorkNameAnnotation, workv1alpha2.ResourceTemplateUIDAnnotation} {
+	for _, key := range []string{workv1alpha1.WorkNamespaceAnnotation, workv1alpha1.WorkNameAnnotation,
+		workv1alpha2.ResourceTemplateUIDAnnotation} {
 		if value := owner.Manifest.GetAnnotations()[key]; value != "" {
 			annotations[key] = value
 		}

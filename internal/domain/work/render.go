@@ -139,7 +139,8 @@ func scaledManifest(in RenderInput) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	for _, violation := range tenancy.IdentityOf(in.Template).Violations(tenancy.IdentityOf(manifest)) {
-		return nil, fmt.Errorf("setting %d replicas for cluster %q: the interpreter changed %q: %w", in.Target.Replicas, in.Target.Name, violation.Path, violation)
+		return nil, fmt.Errorf("setting %d replicas for cluster %q: the interpreter changed %q: %w", in.Target.Replicas, in.Target.Name,
+			violation.Path, violation)
 	}
 	return manifest, nil
 }
@@ -186,7 +187,8 @@ func appliedOverrideAnnotations(applied override.AppliedRecord) map[string]strin
 // HasNewOverrides reports whether the overrides that are applied to the desired Work differ from
 // those of the stored Work. The stored Work may be empty.
 func HasNewOverrides(stored, desired *workv1alpha1.Work) bool {
-	return hasNewAnnotation(stored, desired, policyv1alpha1.AppliedClusterOverrides) || hasNewAnnotation(stored, desired, policyv1alpha1.AppliedOverrides)
+	return hasNewAnnotation(stored, desired, policyv1alpha1.AppliedClusterOverrides) ||
+		hasNewAnnotation(stored, desired, policyv1alpha1.AppliedOverrides)
 }
 
 // NewIneffectiveOverrides returns the overriders without effect in the desired Work, if the stored

@@ -25,7 +25,8 @@ func ValidateScope(member string, manifest *unstructured.Unstructured, namespace
 	if namespaced == (manifest.GetNamespace() != "") {
 		return nil
 	}
-	return &ScopeError{Member: member, Group: manifest.GroupVersionKind().Group, Kind: manifest.GetKind(), Path: objectPath(manifest), Namespaced: namespaced}
+	return &ScopeError{Member: member, Group: manifest.GroupVersionKind().Group, Kind: manifest.GetKind(), Path: objectPath(manifest),
+		Namespaced: namespaced}
 }
 
 // Error implements error.

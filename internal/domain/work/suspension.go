@@ -18,7 +18,8 @@ import (
 // nothing in the cluster belongs to it.
 func IsKeptBySuspension(karmadaWork *workv1alpha1.Work, bound binding.Object) bool {
 	cluster, ok := ClusterOf(karmadaWork.Namespace)
-	wasDelivered := conditions.Get(karmadaWork.Status.Conditions, workv1alpha1.WorkApplied) != nil || len(karmadaWork.Status.ManifestStatuses) > 0
+	wasDelivered := conditions.Get(karmadaWork.Status.Conditions, workv1alpha1.WorkApplied) != nil ||
+		len(karmadaWork.Status.ManifestStatuses) > 0
 	return ok && wasDelivered && binding.IsDispatchSuspended(bound, cluster)
 }
 
@@ -38,7 +39,8 @@ func SetDeletionSuspended(bound binding.Object, works []*workv1alpha1.Work, now 
 		}
 	}
 	if len(kept) == 0 {
-		status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type == workv1alpha2.DeletionSuspended })
+		status.Conditions = slices.DeleteFunc(status.Conditions,
+			func(c metav1.Condition) bool { return c.Type == workv1alpha2.DeletionSuspended })
 		return
 	}
 	slices.Sort(kept)
@@ -53,7 +55,8 @@ func deletionSuspendedMessage(bound binding.Object, clusters []string) string {
 	if left := len(clusters) - maxNamedClusters; left > 0 {
 		clusters, more = clusters[:maxNamedClusters], fmt.Sprintf(" and %d more clusters", left)
 	}
-	text := fmt.Sprintf("The objects stay in %s%s, because the dispatching is suspended. They are deleted when the dispatching is resumed.", strings.Join(clusters, ", "), more)
+	text := fmt.Sprintf("The objects stay in %s%s, because the dispatching is suspended. They are deleted when the dispatching is resumed.",
+		strings.Join(clusters, ", "), more)
 	if dependents := binding.SuspendedDependents(bound, clusters[0]); len(dependents) > 0 {
 		return fmt.Sprintf("%s Resume it for the bindings that require this one, for example %s.", text, dependents[0])
 	}

@@ -145,7 +145,8 @@ func (s Spec) validate() error {
 	case s.LeafLifetime < 0:
 		return fmt.Errorf("the lifetime of certificates is %s: give a positive duration", s.LeafLifetime)
 	case s.AuthorityLifetime < s.LeafLifetime:
-		return fmt.Errorf("the lifetime %s of certificate authorities is shorter than the lifetime %s of certificates: give a longer one", s.AuthorityLifetime, s.LeafLifetime)
+		return fmt.Errorf("the lifetime %s of certificate authorities is shorter than the lifetime %s of certificates: give a longer one",
+			s.AuthorityLifetime, s.LeafLifetime)
 	}
 	return nil
 }

@@ -158,7 +158,8 @@ func (i *issuer) ensureLeaves(authority *pki.Authority) error {
 			continue
 		}
 		if !i.now.Before(authority.Cert.NotAfter) {
-			return &ExpiredAuthorityError{Authority: authority.Name, Expired: authority.Cert.NotAfter, Needed: Change{Name: row.name, Reason: reason}}
+			return &ExpiredAuthorityError{Authority: authority.Name, Expired: authority.Cert.NotAfter,
+				Needed: Change{Name: row.name, Reason: reason}}
 		}
 		if err := authority.IssueLeaf(row.name, leaf); err != nil {
 			return fmt.Errorf("certificate %s %s: %w", row.name, reason, err)
@@ -182,7 +183,8 @@ func (i *issuer) verifyIssued(row leafRow, authority *x509.Certificate) error {
 	roots.AddCert(authority)
 	options := x509.VerifyOptions{Roots: roots, CurrentTime: i.now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
 	if _, err := certs[0].Verify(options); err != nil {
-		return fmt.Errorf("the certificate authority %q does not permit the certificate %q: %w: use an authority without such constraints", row.authority, row.name, err)
+		return fmt.Errorf("the certificate authority %q does not permit the certificate %q: %w: use an authority without such constraints",
+			row.authority, row.name, err)
 	}
 	return nil
 }
@@ -196,7 +198,8 @@ type ExpiredAuthorityError struct {
 }
 
 func (e *ExpiredAuthorityError) Error() string {
-	return fmt.Sprintf("certificate %s, but its certificate authority %q expired on %s: replace the authority with the steps of a rotation", e.Needed, e.Authority, formatDate(e.Expired))
+	return fmt.Sprintf("certificate %s, but its certificate authority %q expired on %s: replace the authority with the steps of a rotation",
+		e.Needed, e.Authority, formatDate(e.Expired))
 }
 
 // TokenKeyError means that the key that signs service account tokens is lost.
@@ -235,7 +238,8 @@ func (i *issuer) validateExternalEtcd() error {
 		return fmt.Errorf("reading %s of the external etcd: %w: give a certificate in PEM", EtcdCA+pki.CertSuffix, err)
 	}
 	if _, err := tls.X509KeyPair(i.set[EtcdClient+pki.CertSuffix], i.set[EtcdClient+pki.KeySuffix]); err != nil {
-		return fmt.Errorf("reading %s and %s of the external etcd: %w: give a certificate and the key that belongs to it", EtcdClient+pki.CertSuffix, EtcdClient+pki.KeySuffix, err)
+		return fmt.Errorf("reading %s and %s of the external etcd: %w: give a certificate and the key that belongs to it",
+			EtcdClient+pki.CertSuffix, EtcdClient+pki.KeySuffix, err)
 	}
 	return nil
 }

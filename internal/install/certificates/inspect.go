@@ -49,7 +49,8 @@ func Inspect(set Set, now time.Time) []Certificate {
 	for _, name := range namesIn(set) {
 		certs, err := certutil.ParseCertsPEM(set[name+pki.CertSuffix])
 		if err != nil {
-			found = append(found, Certificate{Name: name, IsAuthority: slices.Contains(AuthorityNames(), name), Problem: "cannot be read: " + err.Error()})
+			found = append(found, Certificate{Name: name, IsAuthority: slices.Contains(AuthorityNames(), name),
+				Problem: "cannot be read: " + err.Error()})
 			continue
 		}
 		if slices.Contains(AuthorityNames(), name) {
@@ -84,8 +85,9 @@ func namesIn(set Set) []string {
 
 func describe(name string, cert *x509.Certificate, now time.Time) Certificate {
 	described := Certificate{
-		Name: name, Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Serial: fmt.Sprintf("%X", cert.SerialNumber), IsAuthority: cert.IsCA,
-		NotBefore: cert.NotBefore.UTC(), NotAfter: cert.NotAfter.UTC(), RenewAt: pki.RenewalTime(cert).UTC(),
+		Name: name, Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Serial: fmt.Sprintf("%X", cert.SerialNumber),
+		IsAuthority: cert.IsCA,
+		NotBefore:   cert.NotBefore.UTC(), NotAfter: cert.NotAfter.UTC(), RenewAt: pki.RenewalTime(cert).UTC(),
 	}
 	switch {
 	case now.After(cert.NotAfter):
@@ -159,7 +161,8 @@ func trustProblem(set Set, authority string, certs []*x509.Certificate, now time
 	if err != nil {
 		return "has no readable authority " + authority + pki.CertSuffix
 	}
-	options := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+	options := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
 	for _, cert := range trusted {
 		options.Roots.AddCert(cert)
 	}

@@ -80,7 +80,8 @@ func BeginRotation(existing Set, spec Spec, authority string, now time.Time) (Se
 	case RotationBegun:
 		return i.set, nil, nil
 	case RotationSwitched:
-		return nil, nil, &RotationError{Authority: row.name, State: RotationSwitched, Reason: "the previous rotation is not finished", Remedy: "finish it, then begin the next one"}
+		return nil, nil, &RotationError{Authority: row.name, State: RotationSwitched, Reason: "the previous rotation is not finished",
+			Remedy: "finish it, then begin the next one"}
 	}
 	next, err := i.newAuthority(row, b)
 	if err != nil {
@@ -89,7 +90,8 @@ func BeginRotation(existing Set, spec Spec, authority string, now time.Time) (Se
 	b.certs = append(b.certs, next.certs...)
 	b.keys = append(b.keys, next.keys...)
 	b.write(i.set)
-	i.addChange(row.name, fmt.Sprintf("trusts a new authority, valid until %s, besides the old one, which still signs", formatDate(next.signer().NotAfter)))
+	i.addChange(row.name, fmt.Sprintf("trusts a new authority, valid until %s, besides the old one, which still signs",
+		formatDate(next.signer().NotAfter)))
 	return i.set, i.changes, nil
 }
 
@@ -112,7 +114,8 @@ func (i *issuer) newAuthority(row authorityRow, current bundle) (bundle, error) 
 		return bundle{}, err
 	}
 	if slices.ContainsFunc(current.certs, given.signer().Equal) {
-		return bundle{}, &RotationError{Authority: row.name, State: RotationNone, Reason: "the given authority is in use already", Remedy: "give the certificate and the key of the next authority"}
+		return bundle{}, &RotationError{Authority: row.name, State: RotationNone, Reason: "the given authority is in use already",
+			Remedy: "give the certificate and the key of the next authority"}
 	}
 	return given, nil
 }
@@ -171,7 +174,8 @@ func FinishRotation(existing Set, authority string) (Set, []Change, error) {
 	case RotationNone:
 		return set, nil, nil
 	case RotationBegun:
-		return nil, nil, &RotationError{Authority: authority, State: state, Reason: "the old authority still signs", Remedy: "switch the rotation first"}
+		return nil, nil, &RotationError{Authority: authority, State: state, Reason: "the old authority still signs",
+			Remedy: "switch the rotation first"}
 	}
 	if err := b.verifyLeaves(set); err != nil {
 		return nil, nil, err
@@ -192,7 +196,8 @@ func (b bundle) verifyLeaves(set Set) error {
 		}
 		certs, err := certutil.ParseCertsPEM(data)
 		if err != nil || certs[0].CheckSignatureFrom(b.signer()) != nil {
-			return &RotationError{Authority: b.name, State: RotationSwitched, Reason: file + " is not signed by the new authority", Remedy: "switch the rotation again, which issues it"}
+			return &RotationError{Authority: b.name, State: RotationSwitched, Reason: file + " is not signed by the new authority",
+				Remedy: "switch the rotation again, which issues it"}
 		}
 	}
 	return nil

@@ -104,7 +104,8 @@ func (i Installation) ControlPlane(c ControlPlane) ([]*unstructured.Unstructured
 	for name, address := range c.APIServers {
 		apiServers[name] = Values{"host": address.Host, "port": address.Port}
 	}
-	i.Values = Merge(i.Values, Values{"controlPlane": Values{"server": c.Server, "ca": string(c.CA), "apiServers": apiServers, "webhook": c.Webhook}})
+	i.Values = Merge(i.Values, Values{"controlPlane": Values{"server": c.Server, "ca": string(c.CA), "apiServers": apiServers,
+		"webhook": c.Webhook}})
 	return i.render(func(name string) bool { return strings.HasPrefix(name, controlPlaneDir) })
 }
 
@@ -124,7 +125,8 @@ func (i Installation) renderValues() (common.Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := util.ToRenderValues(loaded, i.Values, common.ReleaseOptions{Name: i.Release, Namespace: i.Namespace, Revision: 1, IsInstall: true}, nil)
+	values, err := util.ToRenderValues(loaded, i.Values,
+		common.ReleaseOptions{Name: i.Release, Namespace: i.Namespace, Revision: 1, IsInstall: true}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("values of the installation: %w", err)
 	}

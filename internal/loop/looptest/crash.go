@@ -135,10 +135,12 @@ func (p *process) interceptorFuncs() interceptor.Funcs {
 		DeleteAllOf: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteAllOfOption) error {
 			return p.write(func() error { return c.DeleteAllOf(ctx, object, o...) })
 		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object, o ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object,
+			o ...client.SubResourceUpdateOption) error {
 			return p.write(func() error { return c.SubResource(name).Update(ctx, object, o...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, o ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch,
+			o ...client.SubResourcePatchOption) error {
 			return p.write(func() error { return c.SubResource(name).Patch(ctx, object, patch, o...) })
 		},
 	}

@@ -95,7 +95,8 @@ func Default(set *gates.Set) *Options {
 		ControllerOptions: programs.DefaultControllerOptions(), Workers: execution.DefaultOptions().Workers,
 		ClusterStatus: clusterstatus.DefaultOptions(), Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions(),
 		gates: set, ignored: programs.NewIgnoredFlags(
-			programs.IgnoredFlag{Name: "concurrent-cluster-syncs", Default: 5, Help: "Number of clusters that are reconciled in parallel. An agent serves one cluster."}),
+			programs.IgnoredFlag{Name: "concurrent-cluster-syncs", Default: 5,
+				Help: "Number of clusters that are reconciled in parallel. An agent serves one cluster."}),
 	}
 	o.ClusterStatus.Mode = clusterv1alpha1.Pull
 	return o
@@ -181,13 +182,15 @@ func (a *agent) run(ctx context.Context) error {
 	if err != nil || registered == nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Registered", "cluster", registered.Name, "id", registered.Spec.ID, "deleting", registered.DeletionTimestamp != nil)
+	klog.FromContext(ctx).Info("Registered", "cluster", registered.Name, "id", registered.Spec.ID, "deleting",
+		registered.DeletionTimestamp != nil)
 	return a.serveCluster(ctx, registered)
 }
 
 // hostOptions returns the options of the programs.Host that runs the controllers.
 func (o *Options) hostOptions() programs.HostOptions {
-	host := programs.HostOptions{Gates: o.gates, OnlyCluster: o.Cluster.Name, Election: o.Election, Resync: o.Resync, EpochMemory: &epoch.StorageRecord{}}
+	host := programs.HostOptions{Gates: o.gates, OnlyCluster: o.Cluster.Name, Election: o.Election, Resync: o.Resync,
+		EpochMemory: &epoch.StorageRecord{}}
 	host.Election.Name = domain.LeaderLeasePrefix + o.Cluster.Name
 	if qps, burst := o.MemberRate.Limit(); qps > 0 {
 		host.MemberThrottle = member.Throttle{QPS: qps, Burst: burst}

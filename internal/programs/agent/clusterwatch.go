@@ -144,7 +144,8 @@ func (a *agent) getCluster(ctx context.Context) (*clusterv1alpha1.Cluster, error
 // ends.
 func (a *agent) awaitCluster(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
 	logger := klog.FromContext(ctx).WithValues("cluster", a.cluster.Name)
-	logger.Info("The Cluster was deleted from the control plane: waiting until it exists again", "remedy", enroll.ReregistrationAdvice(a.cluster.Name))
+	logger.Info("The Cluster was deleted from the control plane: waiting until it exists again", "remedy",
+		enroll.ReregistrationAdvice(a.cluster.Name))
 	for delay := returnBackoffBase; ; delay = min(2*delay, returnBackoffMax) {
 		cluster, err := a.getCluster(ctx)
 		if err == nil {

@@ -55,7 +55,9 @@ func newConnection(path, context string, qps float32, burst int) (*connection, e
 		}
 	}
 	c.directConfig = rest.AddUserAgent(config, programs.Agent)
-	c.waitingConfig = withReconnect(c.directConfig, reconnect.Options{Timeout: requestWaitTimeout, WatchTimeout: -1, Closed: loaded.targetChanged, RetryUnavailable: true, OnLost: logDisconnected(config.Host), OnRecovered: logReconnected(config.Host)})
+	c.waitingConfig = withReconnect(c.directConfig,
+		reconnect.Options{Timeout: requestWaitTimeout, WatchTimeout: -1, Closed: loaded.targetChanged, RetryUnavailable: true,
+			OnLost: logDisconnected(config.Host), OnRecovered: logReconnected(config.Host)})
 	c.unlimitedWaitConfig = withReconnect(c.directConfig, reconnect.Options{Timeout: 365 * 24 * time.Hour, Closed: loaded.targetChanged})
 	return c, nil
 }
@@ -112,7 +114,8 @@ func (c *connection) newTransport(config *rest.Config, dialer *connrotation.Dial
 		return nil, fmt.Errorf("reading the certificate authority: %w", err)
 	}
 	transport := &http.Transport{
-		Proxy: config.Proxy, DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second,
+		Proxy: config.Proxy, DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 25,
+		IdleConnTimeout: 90 * time.Second,
 		TLSClientConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, RootCAs: rootCAs, ServerName: config.ServerName,
 			InsecureSkipVerify: config.Insecure, // set in the kubeconfig
@@ -138,7 +141,8 @@ func (c *connection) newTransport(config *rest.Config, dialer *connrotation.Dial
 // setHTTP2PingDefaults makes the HTTP/2 connections of client-go detect a dead peer early. It does
 // not change values that the environment sets.
 func setHTTP2PingDefaults() {
-	for name, limit := range map[string]time.Duration{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": reconnect.ReadIdleTimeout, "HTTP2_PING_TIMEOUT_SECONDS": reconnect.PingTimeout} {
+	for name, limit := range map[string]time.Duration{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": reconnect.ReadIdleTimeout,
+		"HTTP2_PING_TIMEOUT_SECONDS": reconnect.PingTimeout} {
 		if os.Getenv(name) == "" {
 			_ = os.Setenv(name, fmt.Sprintf("%.0f", limit.Seconds()))
 		}

@@ -66,7 +66,8 @@ func newCredentials(path, context string) (*credentials, *rest.Config, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the kubeconfig given by --karmada-kubeconfig: %w", err)
 	}
-	c := &credentials{path: path, context: context, fileContent: file, now: time.Now, reloadRequests: make(chan struct{}, 1), onChange: func() {}, targetChanged: make(chan struct{})}
+	c := &credentials{path: path, context: context, fileContent: file, now: time.Now, reloadRequests: make(chan struct{}, 1),
+		onChange: func() {}, targetChanged: make(chan struct{})}
 	loaded, err := c.load(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the kubeconfig %s given by --karmada-kubeconfig: %w", path, err)
@@ -231,9 +232,11 @@ func (c *credentials) rejectionCause(rejected *identity) string {
 	case c.now().After(leaf.NotAfter):
 		return fmt.Sprintf("the client certificate of %s expired at %s", leaf.Subject.CommonName, leaf.NotAfter.UTC().Format(time.RFC3339))
 	case c.now().Before(leaf.NotBefore):
-		return fmt.Sprintf("the client certificate of %s is not valid before %s; check the clocks of both clusters", leaf.Subject.CommonName, leaf.NotBefore.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the client certificate of %s is not valid before %s; check the clocks of both clusters", leaf.Subject.CommonName,
+			leaf.NotBefore.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("the client certificate of %s was signed by %s, which the control plane does not trust", leaf.Subject.CommonName, leaf.Issuer.CommonName)
+	return fmt.Sprintf("the client certificate of %s was signed by %s, which the control plane does not trust", leaf.Subject.CommonName,
+		leaf.Issuer.CommonName)
 }
 
 // markAccepted records that the control plane accepted an identity.

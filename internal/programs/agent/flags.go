@@ -32,7 +32,8 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.ControllerOptions.AddFlags(set, o.table(), "Has no effect: each object has its own backoff.")
 	flags.MarkWithoutEffect(set, flags.BackoffQPS, flags.BackoffBucketSize)
 	o.ignored.AddFlags(set)
-	set.DurationVar(&o.Resync, "resync-period", o.Resync, "Period of the resync of all watched objects. 0 disables it: watches deliver every change.")
+	set.DurationVar(&o.Resync, "resync-period", o.Resync,
+		"Period of the resync of all watched objects. 0 disables it: watches deliver every change.")
 }
 
 func (o *Options) addConnectionFlags(set *pflag.FlagSet) {
@@ -47,11 +48,14 @@ func (o *Options) addConnectionFlags(set *pflag.FlagSet) {
 
 func (o *Options) addClusterFlags(set *pflag.FlagSet) {
 	cluster, rotation := &o.Cluster, &o.Rotation
-	set.StringVar(&cluster.Name, "cluster-name", cluster.Name, "Name of the cluster in the control plane: a DNS label of at most 48 characters. Registration fails if another cluster has this name.")
-	set.StringVar(&cluster.ClusterNamespace, "cluster-namespace", cluster.ClusterNamespace, "Namespace of the service accounts and Secrets of the cluster, in the control plane and in the cluster.")
+	set.StringVar(&cluster.Name, "cluster-name", cluster.Name,
+		"Name of the cluster in the control plane: a DNS label of at most 48 characters. Registration fails if another cluster has this name.")
+	set.StringVar(&cluster.ClusterNamespace, "cluster-namespace", cluster.ClusterNamespace,
+		"Namespace of the service accounts and Secrets of the cluster, in the control plane and in the cluster.")
 	set.StringVar(&cluster.Endpoint, "cluster-api-endpoint", cluster.Endpoint,
 		"URL at which the control plane reaches the API server of the cluster, for example for the cluster proxy. If empty, the URL that the agent itself uses.")
-	set.StringVar(&cluster.ProxyURL, "proxy-server-address", cluster.ProxyURL, "URL of the proxy between the control plane and the cluster: http, https or socks5.")
+	set.StringVar(&cluster.ProxyURL, "proxy-server-address", cluster.ProxyURL,
+		"URL of the proxy between the control plane and the cluster: http, https or socks5.")
 	set.StringVar(&cluster.Provider, "cluster-provider", cluster.Provider, "Provider of the cluster, for placements.")
 	set.StringVar(&cluster.Region, "cluster-region", cluster.Region, "Region of the cluster, for placements.")
 	set.StringSliceVar(&cluster.Zones, "cluster-zones", cluster.Zones, "Zones of the cluster, for placements.")
@@ -59,20 +63,27 @@ func (o *Options) addClusterFlags(set *pflag.FlagSet) {
 		"Credentials of the cluster that the agent reports to the control plane: KubeCredentials with all permissions in the cluster, KubeImpersonator to impersonate the users of the cluster proxy, or None.")
 	set.StringVar(&rotation.Namespace, "karmada-kubeconfig-namespace", rotation.Namespace,
 		"Namespace, in the cluster, of the Secret karmada-kubeconfig with the kubeconfig of the control plane.")
-	set.DurationVar(&rotation.Interval, "cert-rotation-checking-interval", rotation.Interval, "How often the controller certRotation checks the client certificate.")
-	set.Float64Var(&rotation.Threshold, "cert-rotation-remaining-time-threshold", rotation.Threshold, "The certificate is renewed when this fraction of its lifetime remains, between 0 and 1.")
+	set.DurationVar(&rotation.Interval, "cert-rotation-checking-interval", rotation.Interval,
+		"How often the controller certRotation checks the client certificate.")
+	set.Float64Var(&rotation.Threshold, "cert-rotation-remaining-time-threshold", rotation.Threshold,
+		"The certificate is renewed when this fraction of its lifetime remains, between 0 and 1.")
 }
 
 func (o *Options) addControllerFlags(set *pflag.FlagSet) {
 	status, lease := &o.ClusterStatus, &o.Lease
 	set.IntVar(&o.Workers, "concurrent-work-syncs", o.Workers, "Number of Works that are reconciled in parallel.")
 	set.DurationVar(&status.Period, "cluster-status-update-frequency", status.Period, "How often the health of the cluster is checked.")
-	set.DurationVar(&status.Thresholds.Failure, "cluster-failure-threshold", status.Thresholds.Failure, "How long health checks must fail before the cluster is not Ready.")
-	set.DurationVar(&status.Thresholds.Success, "cluster-success-threshold", status.Thresholds.Success, "How long health checks must succeed before the cluster is Ready again.")
-	set.DurationVar(&status.InventoryTimeout, "cluster-cache-sync-timeout", status.InventoryTimeout, "Timeout of the initial cache sync of nodes and Pods.")
-	set.BoolVar(&status.Inventory, "enable-cluster-resource-modeling", status.Inventory, "Watch the nodes and Pods of the cluster to report its resources and resource models.")
+	set.DurationVar(&status.Thresholds.Failure, "cluster-failure-threshold", status.Thresholds.Failure,
+		"How long health checks must fail before the cluster is not Ready.")
+	set.DurationVar(&status.Thresholds.Success, "cluster-success-threshold", status.Thresholds.Success,
+		"How long health checks must succeed before the cluster is Ready again.")
+	set.DurationVar(&status.InventoryTimeout, "cluster-cache-sync-timeout", status.InventoryTimeout,
+		"Timeout of the initial cache sync of nodes and Pods.")
+	set.BoolVar(&status.Inventory, "enable-cluster-resource-modeling", status.Inventory,
+		"Watch the nodes and Pods of the cluster to report its resources and resource models.")
 	set.DurationVar(&lease.Duration, "cluster-lease-duration", lease.Duration, "Duration of the Lease that the agent renews as its heartbeat.")
-	set.Float64Var(&lease.RenewFraction, "cluster-lease-renew-interval-fraction", lease.RenewFraction, "Interval between two renewals, as a fraction of the duration of the Lease, between 0 and 1.")
+	set.Float64Var(&lease.RenewFraction, "cluster-lease-renew-interval-fraction", lease.RenewFraction,
+		"Interval between two renewals, as a fraction of the duration of the Lease, between 0 and 1.")
 }
 
 // Validate implements command.Options.

@@ -58,7 +58,8 @@ func (o *Options) newAgent() (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	member, err := newSingleKindClient(local, "the cluster", corev1.AddToScheme, corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	member, err := newSingleKindClient(local, "the cluster", corev1.AddToScheme, corev1.SchemeGroupVersion.WithKind("Secret"),
+		meta.RESTScopeNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,8 @@ func (o *Options) newAgent() (*agent, error) {
 }
 
 // newSingleKindClient returns a client for one kind. It sends no discovery requests.
-func newSingleKindClient(config *rest.Config, server string, add func(*runtime.Scheme) error, kind schema.GroupVersionKind, scope meta.RESTScope) (client.Client, error) {
+func newSingleKindClient(config *rest.Config, server string, add func(*runtime.Scheme) error, kind schema.GroupVersionKind,
+	scope meta.RESTScope) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := add(scheme); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)

@@ -10,12 +10,15 @@ import (
 // table returns the controllers of an agent. The controllers serve only the cluster of the agent.
 func (o *Options) table() programs.ControllerTable {
 	return programs.ControllerTable{
-		{Name: "clusterStatus", Help: "reports health, APIs and resources of the cluster, and renews the Lease of the agent", Add: o.addClusterStatus},
+		{Name: "clusterStatus", Help: "reports health, APIs and resources of the cluster, and renews the Lease of the agent",
+			Add: o.addClusterStatus},
 		{Name: "execution", Help: "applies the Works of the cluster", Add: func(h *programs.Host) error { return o.AddExecution(h, o.works()) }},
-		{Name: "workStatus", Help: "reflects the status of the objects of these Works", Add: func(h *programs.Host) error { return o.AddWorkStatus(h, o.works()) }},
-		{Name: "certRotation", Help: "renews the certificate that the agent uses for the control plane", OffByDefault: true, Add: func(h *programs.Host) error {
-			return certrotation.Add(h.Manager, o.Rotation)
-		}},
+		{Name: "workStatus", Help: "reflects the status of the objects of these Works",
+			Add: func(h *programs.Host) error { return o.AddWorkStatus(h, o.works()) }},
+		{Name: "certRotation", Help: "renews the certificate that the agent uses for the control plane", OffByDefault: true,
+			Add: func(h *programs.Host) error {
+				return certrotation.Add(h.Manager, o.Rotation)
+			}},
 
 		{Name: "endpointsliceCollect", Help: "collects endpoints for MultiClusterServices", Gate: gates.MultiClusterService},
 		{Name: "serviceExport", Help: "collects endpoints of exported services"},

@@ -72,7 +72,8 @@ func (c *credentials) verifyTarget(ctx context.Context, kubeconfig []byte) (bool
 	select {
 	case <-c.targetChanged:
 	default:
-		klog.FromContext(ctx).Info("The kubeconfig has another control plane: restarting the agent", "kubeconfig", c.path, "server", next.cluster.Server, "before", c.target.cluster.Server)
+		klog.FromContext(ctx).Info("The kubeconfig has another control plane: restarting the agent", "kubeconfig", c.path, "server",
+			next.cluster.Server, "before", c.target.cluster.Server)
 		close(c.targetChanged)
 	}
 	return true, nil

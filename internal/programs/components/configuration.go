@@ -91,7 +91,8 @@ func (c *Configuration) parseFlag(entry string) error {
 		return fmt.Errorf("%q: must be COMPONENT.FLAG=VALUE, where COMPONENT is one of %s", entry, strings.Join(ConfigurableNames(), ", "))
 	}
 	if err := set.Parse([]string{"--" + flag}); err != nil {
-		return fmt.Errorf("%q: %w; %s --help lists the flags; those of connections, leader election and ports are not available here", entry, err, name)
+		return fmt.Errorf("%q: %w; %s --help lists the flags; those of connections, leader election and ports are not available here", entry, err,
+			name)
 	}
 	return nil
 }

@@ -41,8 +41,10 @@ type ClusterStatus clusterstatus.Options
 // AddFlags implements programs.Options.
 func (c *ClusterStatus) AddFlags(set *pflag.FlagSet) {
 	set.DurationVar(&c.Period, "cluster-status-update-frequency", c.Period, "Interval at which the health of each cluster is checked.")
-	set.DurationVar(&c.Thresholds.Failure, "cluster-failure-threshold", c.Thresholds.Failure, "How long health checks must fail before the condition Ready of a cluster becomes False.")
-	set.DurationVar(&c.Thresholds.Success, "cluster-success-threshold", c.Thresholds.Success, "How long health checks must succeed before the condition Ready of a cluster becomes True again.")
+	set.DurationVar(&c.Thresholds.Failure, "cluster-failure-threshold", c.Thresholds.Failure,
+		"How long health checks must fail before the condition Ready of a cluster becomes False.")
+	set.DurationVar(&c.Thresholds.Success, "cluster-success-threshold", c.Thresholds.Success,
+		"How long health checks must succeed before the condition Ready of a cluster becomes True again.")
 	set.DurationVar(&c.InventoryTimeout, "cluster-cache-sync-timeout", c.InventoryTimeout,
 		"How long the caches of a cluster's nodes and Pods may take to sync before a failure is reported. 0 means no timeout.")
 	set.BoolVar(&c.Inventory, "enable-cluster-resource-modeling", c.Inventory,

@@ -44,7 +44,8 @@ type Options struct {
 // to a host.
 func Default(set *gates.Set) *Options {
 	o := &Options{
-		ControllerOptions: programs.DefaultControllerOptions(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(), Evictions: DefaultEvictions(), Members: DefaultMembers(), Deletions: DefaultDeletions(),
+		ControllerOptions: programs.DefaultControllerOptions(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(),
+		Evictions: DefaultEvictions(), Members: DefaultMembers(), Deletions: DefaultDeletions(),
 		ClusterStatus: ClusterStatus(clusterstatus.DefaultOptions()), Monitor: Monitor(clustermonitor.DefaultOptions()),
 		gates: set, ignored: newClusterAPIFlags(),
 	}
@@ -109,7 +110,8 @@ func (o *Options) ineffectiveFlags() []string {
 		given = append(given, flags.GivenFlags(o.flags, flags.BackoffQPS, flags.BackoffBucketSize)...)
 	}
 	if !o.gates.Enabled(gates.Failover) {
-		given = append(given, flags.GivenFlags(o.flags, "enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode", "resource-eviction-rate")...)
+		given = append(given, flags.GivenFlags(o.flags, "enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode",
+			"resource-eviction-rate")...)
 	}
 	return given
 }

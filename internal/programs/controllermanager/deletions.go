@@ -40,7 +40,8 @@ func (d *Deletions) Validate() error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(d.Budget)) {
 		if key != namespaceBudgetKey && key != fleetBudgetKey {
-			errs = append(errs, fmt.Errorf("--deletion-budget %s=%d: the key must be %s or %s", key, d.Budget[key], namespaceBudgetKey, fleetBudgetKey))
+			errs = append(errs, fmt.Errorf("--deletion-budget %s=%d: the key must be %s or %s", key, d.Budget[key], namespaceBudgetKey,
+				fleetBudgetKey))
 		}
 		if d.Budget[key] < 0 {
 			errs = append(errs, fmt.Errorf("--deletion-budget %s=%d: the number must not be negative", key, d.Budget[key]))

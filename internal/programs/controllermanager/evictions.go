@@ -45,7 +45,8 @@ func (e *Evictions) AddFlags(set *pflag.FlagSet) {
 		"Whether NoExecute taints evict workloads. Requires the feature gate Failover.")
 	set.StringVar((*string)(&e.PurgeMode), "no-execute-taint-eviction-purge-mode", string(e.PurgeMode),
 		"Purge mode of evictions by NoExecute taints if the policy does not set a purge mode. Directly deletes a workload before its replacement starts. Gracefully deletes it when the replacement is healthy.")
-	set.Float32Var(&e.Rate, "resource-eviction-rate", e.Rate, "Maximum number of evictions by taints per second, in all clusters together. 0 stops these evictions.")
+	set.Float32Var(&e.Rate, "resource-eviction-rate", e.Rate,
+		"Maximum number of evictions by taints per second, in all clusters together. 0 stops these evictions.")
 	set.DurationVar(&e.Timeout, "graceful-eviction-timeout", e.Timeout,
 		"How long a graceful eviction waits for a healthy replacement. After this time, the eviction ends if at least one other copy is healthy. Otherwise the old copy is kept.")
 }

@@ -135,7 +135,8 @@ func DefaultMembers() Members { return Members{Rate: flags.DefaultRate()} }
 // AddFlags implements programs.Options.
 func (m *Members) AddFlags(set *pflag.FlagSet) {
 	m.Rate.AddFlags(set, "cluster-api", "the API server of each member cluster")
-	set.DurationVar(&m.Resync, "resync-period", m.Resync, "Period at which all watched objects are reconciled again. 0 disables these resyncs, because watches already deliver every change.")
+	set.DurationVar(&m.Resync, "resync-period", m.Resync,
+		"Period at which all watched objects are reconciled again. 0 disables these resyncs, because watches already deliver every change.")
 }
 
 // Validate implements programs.Options.

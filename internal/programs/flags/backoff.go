@@ -34,10 +34,13 @@ const (
 // AddFlags adds the flags of all components that have queues. delays and limits are appended to
 // the help text, and name the queues that use these flags.
 func (b *Backoff) AddFlags(flags *pflag.FlagSet, delays, limits string) {
-	flags.DurationVar(&b.BaseDelay, "rate-limiter-base-delay", b.BaseDelay, "Delay before an object is retried after its first failure. The delay doubles with each consecutive failure. "+delays)
-	flags.DurationVar(&b.MaxDelay, backoffMaxDelay, b.MaxDelay, "Maximum delay before an object is retried after consecutive failures. "+delays)
+	flags.DurationVar(&b.BaseDelay, "rate-limiter-base-delay", b.BaseDelay,
+		"Delay before an object is retried after its first failure. The delay doubles with each consecutive failure. "+delays)
+	flags.DurationVar(&b.MaxDelay, backoffMaxDelay, b.MaxDelay,
+		"Maximum delay before an object is retried after consecutive failures. "+delays)
 	flags.IntVar(&b.QPS, BackoffQPS, b.QPS, "Maximum number of retries per second in each queue. "+limits)
-	flags.IntVar(&b.BucketSize, BackoffBucketSize, b.BucketSize, "Number of retries in each queue that may exceed --rate-limiter-qps at once. "+limits)
+	flags.IntVar(&b.BucketSize, BackoffBucketSize, b.BucketSize,
+		"Number of retries in each queue that may exceed --rate-limiter-qps at once. "+limits)
 }
 
 // ForQueue returns the backoff of a queue. queue is the default backoff of this queue. The base

@@ -28,8 +28,10 @@ func DefaultRate() Rate { return Rate{QPS: 40, Burst: 60} }
 func (r *Rate) AddFlags(flags *pflag.FlagSet, prefix, server string) {
 	r.flags, r.prefix = flags, prefix
 	const unlimited = "There is no limit unless this flag or --%s is given."
-	flags.Float32Var(&r.QPS, prefix+"-qps", r.QPS, fmt.Sprintf("Maximum number of requests per second to %s. "+unlimited, server, prefix+"-burst"))
-	flags.IntVar(&r.Burst, prefix+"-burst", r.Burst, fmt.Sprintf("Number of requests to %s that may exceed the maximum rate at once. "+unlimited, server, prefix+"-qps"))
+	flags.Float32Var(&r.QPS, prefix+"-qps", r.QPS,
+		fmt.Sprintf("Maximum number of requests per second to %s. "+unlimited, server, prefix+"-burst"))
+	flags.IntVar(&r.Burst, prefix+"-burst", r.Burst,
+		fmt.Sprintf("Number of requests to %s that may exceed the maximum rate at once. "+unlimited, server, prefix+"-qps"))
 }
 
 // IsGiven reports whether the user set one of the flags.
@@ -52,7 +54,8 @@ func (r *Rate) Validate() error {
 	}
 	var errs []error
 	if r.QPS == 0 {
-		errs = append(errs, fmt.Errorf("--%s-qps 0: no request could ever be sent; use a positive value, or a negative value for no limit", r.prefix))
+		errs = append(errs, fmt.Errorf("--%s-qps 0: no request could ever be sent; use a positive value, or a negative value for no limit",
+			r.prefix))
 	}
 	if r.Burst < 1 {
 		errs = append(errs, fmt.Errorf("--%s-burst %d: must be at least 1", r.prefix, r.Burst))

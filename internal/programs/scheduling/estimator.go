@@ -60,7 +60,8 @@ func (o *EstimatorOptions) serve(ctx context.Context, member *rest.Config, liste
 // member is the client configuration of the member, and registerer registers the metrics. Another
 // process may call ServeEstimator, which uses no other options than the cluster, the parallelism, the
 // certificates and the feature gates.
-func ServeEstimator(ctx context.Context, member *rest.Config, o *EstimatorOptions, listener net.Listener, registerer prometheus.Registerer) error {
+func ServeEstimator(ctx context.Context, member *rest.Config, o *EstimatorOptions, listener net.Listener,
+	registerer prometheus.Registerer) error {
 	defer listener.Close()
 	clients, err := estimator.NewClients(member)
 	if err != nil {

@@ -39,7 +39,8 @@ const DefaultEstimatorTimeout = 3 * time.Second
 
 // DefaultEstimatorClientOptions returns the default options.
 func DefaultEstimatorClientOptions() EstimatorClientOptions {
-	return EstimatorClientOptions{Timeout: DefaultEstimatorTimeout, Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Prefix: strings.TrimSuffix(clusterv1alpha1.EstimatorPrefix, "-"), Port: clusterv1alpha1.EstimatorPort}
+	return EstimatorClientOptions{Timeout: DefaultEstimatorTimeout, Namespace: clusterv1alpha1.NamespaceKarmadaSystem,
+		Prefix: strings.TrimSuffix(clusterv1alpha1.EstimatorPrefix, "-"), Port: clusterv1alpha1.EstimatorPort}
 }
 
 // The names of the flags.
@@ -89,7 +90,8 @@ func (o *EstimatorClientOptions) Validate() error {
 		errs = append(errs, fmt.Errorf("--%s %q: must be the beginning of the name of a Service: %s", flagPrefix, o.Prefix, problem))
 	}
 	if (o.TLS.CertFile == "") != (o.TLS.KeyFile == "") {
-		errs = append(errs, fmt.Errorf("--%s and --%s: set both or none, because a certificate cannot be used without its key", flagCert, flagKey))
+		errs = append(errs, fmt.Errorf("--%s and --%s: set both or none, because a certificate cannot be used without its key", flagCert,
+			flagKey))
 	}
 	if o.TLS.CertFile != "" && o.TLS.KeyFile != "" && o.TLS.CAFile == "" && !o.TLS.SkipVerify {
 		errs = append(errs, fmt.Errorf("--%s: a client certificate needs an encrypted connection: set --%s, too", flagCert, flagCA))

@@ -45,13 +45,18 @@ func NewEstimatorOptions(set *gates.Set) *EstimatorOptions {
 
 // AddFlags adds the flags of the program.
 func (o *EstimatorOptions) AddFlags(set *pflag.FlagSet) {
-	set.StringVar(&o.Cluster, "cluster-name", o.Cluster, "Name of the member cluster in the control plane. Requests for other clusters are rejected.")
+	set.StringVar(&o.Cluster, "cluster-name", o.Cluster,
+		"Name of the member cluster in the control plane. Requests for other clusters are rejected.")
 	set.IntVar(&o.Port, "server-port", o.Port, "Port on which estimates are served with gRPC. 0 selects a free port.")
-	set.IntVar(&o.Parallelism, "parallelism", o.Parallelism, fmt.Sprintf("Number of estimates that are computed at the same time. 0 means %d.", estimator.DefaultParallelism))
-	set.StringVar(&o.Certificates.CertFile, "grpc-auth-cert-file", o.Certificates.CertFile, "File with the certificate of the gRPC server. Without a certificate, connections are not encrypted. A changed file is reloaded.")
+	set.IntVar(&o.Parallelism, "parallelism", o.Parallelism,
+		fmt.Sprintf("Number of estimates that are computed at the same time. 0 means %d.", estimator.DefaultParallelism))
+	set.StringVar(&o.Certificates.CertFile, "grpc-auth-cert-file", o.Certificates.CertFile,
+		"File with the certificate of the gRPC server. Without a certificate, connections are not encrypted. A changed file is reloaded.")
 	set.StringVar(&o.Certificates.KeyFile, "grpc-auth-key-file", o.Certificates.KeyFile, "File with the private key of the certificate.")
-	set.StringVar(&o.Certificates.ClientCAFile, "grpc-client-ca-file", o.Certificates.ClientCAFile, "File with the CA of gRPC clients. With it, only clients with a certificate of this CA are accepted. A changed file is reloaded.")
-	set.BoolVar(&o.Certificates.SkipClientVerify, "insecure-skip-grpc-client-verify", o.Certificates.SkipClientVerify, "Do not require certificates of gRPC clients.")
+	set.StringVar(&o.Certificates.ClientCAFile, "grpc-client-ca-file", o.Certificates.ClientCAFile,
+		"File with the CA of gRPC clients. With it, only clients with a certificate of this CA are accepted. A changed file is reloaded.")
+	set.BoolVar(&o.Certificates.SkipClientVerify, "insecure-skip-grpc-client-verify", o.Certificates.SkipClientVerify,
+		"Do not require certificates of gRPC clients.")
 	o.Connection.AddFlags(set)
 	o.Connection.AddMasterFlag(set)
 	o.Serving.AddFlags(set)

@@ -125,14 +125,16 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 		strings.Join(knownPlugins(), ", ")))
 	set.BoolVar(&o.EnableEstimators, flagEnableEstimators, o.EnableEstimators,
 		"Whether the scheduler calls the estimators of clusters to get the number of replicas that fit. If not, it uses only the resource summaries of clusters.")
-	set.BoolVar(&o.SkipPullModeEstimators, flagSkipPullMode, o.SkipPullModeEstimators, "Whether the scheduler skips the estimators of clusters in pull mode.")
+	set.BoolVar(&o.SkipPullModeEstimators, flagSkipPullMode, o.SkipPullModeEstimators,
+		"Whether the scheduler skips the estimators of clusters in pull mode.")
 	o.Estimators.AddFlags(set)
 	flags.MarkWithoutEffect(set, flags.BackoffQPS, flags.BackoffBucketSize)
 }
 
 // Validate implements programs.Options.
 func (o *Options) Validate() error {
-	errs := []error{o.Backoff.Validate(), o.Estimators.Validate(), programs.ValidateSelection("plugins", "plugin", o.Scheduler.Plugins, knownPlugins())}
+	errs := []error{o.Backoff.Validate(), o.Estimators.Validate(),
+		programs.ValidateSelection("plugins", "plugin", o.Scheduler.Plugins, knownPlugins())}
 	if o.Scheduler.Name == "" {
 		errs = append(errs, errors.New("--scheduler-name must not be empty: omit the flag for default-scheduler"))
 	}

@@ -56,7 +56,8 @@ func (r *Rules) Reviewer(config *rest.Config) (admission.Reviewer, error) {
 	if err != nil {
 		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), Customizations: admission.StoredCustomizations(karmada), ClusterExists: admission.StoredClusterExists(karmada)}
+	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), Customizations: admission.StoredCustomizations(karmada),
+		ClusterExists: admission.StoredClusterExists(karmada)}
 	reviewer.Rules.ServedKinds, reviewer.Rules.ClusterNames = admission.ServedKinds(resources), admission.StoredClusters(karmada)
 	r.Configure(&reviewer)
 	return reviewer, nil

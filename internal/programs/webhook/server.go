@@ -37,7 +37,8 @@ func NewServer(ctx context.Context, o *Options, reviewer admission.Reviewer) (*S
 	s := &Server{certificate: certificate}
 	tlsConfig := &tls.Config{MinVersion: tlsVersions()[o.MinTLSVersion], GetCertificate: certificate.GetCertificate}
 	handler := withReadiness(serverMetrics.observe(admission.NewWebhookHandler(reviewer)))
-	if err := s.servers.Listen(ctx, "--secure-port", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), handler, tlsConfig); err != nil {
+	if err := s.servers.Listen(ctx, "--secure-port", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), handler,
+		tlsConfig); err != nil {
 		return nil, err
 	}
 	return s, s.servers.ListenStatus(ctx, o.Serving, command.MetricsHandler(serverMetrics.registry))

@@ -83,7 +83,8 @@ func (c *Client) readWorks(ctx context.Context, leaving *domaincluster.DeletingC
 		return nil
 	}
 	events := &corev1.EventList{}
-	if err := c.API.List(ctx, events, inNamespace, client.Limit(pageSize), client.MatchingFields{"type": corev1.EventTypeWarning}); err != nil {
+	if err := c.API.List(ctx, events, inNamespace, client.Limit(pageSize),
+		client.MatchingFields{"type": corev1.EventTypeWarning}); err != nil {
 		return fmt.Errorf("listing events: %w", err)
 	}
 	leaving.Warnings = events.Items

@@ -111,7 +111,8 @@ func newClient(name string, config *rest.Config, log registration.Log) (*Client,
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme,
+		corev1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, appsv1.AddToScheme,
+		certificatesv1.AddToScheme,
 		clusterv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -152,7 +153,8 @@ func (c *Client) ID(ctx context.Context) (string, error) {
 		return "", c.WrapError("reading the cluster ID from", system, err)
 	}
 	if !cluster.IsValidID(string(system.UID)) {
-		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is not a UID of Kubernetes; the server %s cannot be identified", c.Name, system.Name, system.UID, c.Host)
+		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is not a UID of Kubernetes; the server %s cannot be identified", c.Name,
+			system.Name, system.UID, c.Host)
 	}
 	return string(system.UID), nil
 }
@@ -210,7 +212,8 @@ func (c *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 			return nil, c.WrapError("creating", want, err)
 		}
 	}
-	return nil, fmt.Errorf("%s in %s changes on every attempt: find out which other client creates, changes or deletes it", c.Describe(want), c.Name)
+	return nil, fmt.Errorf("%s in %s changes on every attempt: find out which other client creates, changes or deletes it", c.Describe(want),
+		c.Name)
 }
 
 // isTerminatingNamespace reports whether object is a namespace that is being deleted. object may be nil.

@@ -33,7 +33,8 @@ func (c *Client) FindRemainingObject(ctx context.Context, namespace string) (str
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := c.API.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize)); err != nil {
-			return "", c.WrapError("listing the objects of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, fmt.Errorf("listing %s: %w", kind.Kind, err))
+			return "", c.WrapError("listing the objects of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+				fmt.Errorf("listing %s: %w", kind.Kind, err))
 		}
 		for i := range list.Items {
 			object := &list.Items[i]

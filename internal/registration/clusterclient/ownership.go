@@ -118,7 +118,8 @@ func (o *OtherOwnerError) Error() string {
 	return fmt.Sprintf("%s (%s) is already a member of the control plane with ID %s, while this control plane has %s; these objects belong to the other one: %s\n"+
 		"Use another name for the cluster in this control plane, or remove it from the other control plane first. If that control plane no longer exists, "+
 		"release the objects in the member and try again: kubectl annotate %s %s-",
-		o.Cluster, o.Host, o.Other, id, strings.Join(o.Objects, ", "), strings.Join(o.releaseArguments, " "), clusterv1alpha1.ControlPlaneAnnotation)
+		o.Cluster, o.Host, o.Other, id, strings.Join(o.Objects, ", "), strings.Join(o.releaseArguments, " "),
+		clusterv1alpha1.ControlPlaneAnnotation)
 }
 
 // DeleteOwned deletes an object in a member. If other control planes own the object too, DeleteOwned only

@@ -77,14 +77,16 @@ func (c *Client) RemoveCluster(ctx context.Context, removal Removal) error {
 // LogForcedRemoval logs that the Cluster's finalizers are being removed, and which objects blocked its
 // deletion.
 func (c *Client) LogForcedRemoval(blocked *BlockedRemovalError) {
-	c.Log.Printf("Cluster %s is not gone after %s:%s\nRemoving its finalizers: the objects propagated to it stay in the cluster", blocked.Cluster, blocked.Wait, formatBlockers(blocked.Blockers))
+	c.Log.Printf("Cluster %s is not gone after %s:%s\nRemoving its finalizers: the objects propagated to it stay in the cluster",
+		blocked.Cluster, blocked.Wait, formatBlockers(blocked.Blockers))
 }
 
 // DeleteCluster deletes a Cluster and waits until it is gone. It returns a *BlockedRemovalError if the
 // Cluster still exists after Wait. It ignores Force.
 func (c *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	if reason := domaincluster.RetentionReason(removal.Cluster); reason != "" && removal.Cluster.DeletionTimestamp.IsZero() {
-		c.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster", removal.Cluster.Name, reason)
+		c.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster",
+			removal.Cluster.Name, reason)
 	}
 	waiting, cancel := context.WithTimeout(ctx, removal.Wait)
 	defer cancel()
@@ -100,7 +102,8 @@ func (c *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("cluster %q was deleted, and its deletion continues although this command no longer waits for it: %w", removal.Cluster.Name, err)
+		return fmt.Errorf("cluster %q was deleted, and its deletion continues although this command no longer waits for it: %w",
+			removal.Cluster.Name, err)
 	}
 	reading, cancel := context.WithTimeout(ctx, blockersTimeout)
 	defer cancel()
@@ -197,7 +200,8 @@ func (c *Client) ListClusters(ctx context.Context) ([]clusterv1alpha1.Cluster, e
 	list := &clusterv1alpha1.ClusterList{}
 	err := c.API.List(ctx, list)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s does not serve %s: check that it is a Karmada control plane, and choose its kubeconfig or context (%w)", c.Host, clusterv1alpha1.GroupVersion, err)
+		return nil, fmt.Errorf("%s does not serve %s: check that it is a Karmada control plane, and choose its kubeconfig or context (%w)",
+			c.Host, clusterv1alpha1.GroupVersion, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", c.Name, c.Host, err, prependNewline(registration.Advice(err, c.Name)))

@@ -30,7 +30,8 @@ type Cleanup struct {
 func (c Cleanup) Objects() []client.Object {
 	account := registration.NewServiceAccount(c.Namespace, AccountName(c.Cluster))
 	return []client.Object{
-		NewMemberRoleBinding(c.Cluster, c.Namespace, ""), NewClusterRoleBinding(c.Cluster, c.Namespace), NewClusterRole(c.Cluster), NewTokenSecret(account), account,
+		NewMemberRoleBinding(c.Cluster, c.Namespace, ""), NewClusterRoleBinding(c.Cluster, c.Namespace), NewClusterRole(c.Cluster),
+		NewTokenSecret(account), account,
 	}
 }
 
@@ -95,7 +96,8 @@ func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client)
 		return member.WrapError("listing the service accounts of", registration.NewNamespace(c.Namespace), err)
 	}
 	if other := accountOfOtherControlPlane(accounts.Items, c.Cluster, member.Owner); other != "" {
-		c.Log.Printf("%s namespace %s in %s: service account %s belongs to another Cluster or another control plane", member.Keeping(), c.Namespace, member.Name, other)
+		c.Log.Printf("%s namespace %s in %s: service account %s belongs to another Cluster or another control plane", member.Keeping(),
+			c.Namespace, member.Name, other)
 		return c.ReleaseShared(ctx, member)
 	}
 	shared := registration.NewServiceAccount(c.Namespace, ImpersonatorAccount)
@@ -150,7 +152,8 @@ func accountOfOtherControlPlane(accounts []corev1.ServiceAccount, name, controlP
 		if !strings.HasPrefix(account.Name, accountPrefix) || account.Name == ImpersonatorAccount {
 			continue
 		}
-		if account.Name != AccountName(name) || domaincluster.OtherOwner(account.Annotations[clusterv1alpha1.ControlPlaneAnnotation], controlPlane) != "" {
+		if account.Name != AccountName(name) || domaincluster.OtherOwner(account.Annotations[clusterv1alpha1.ControlPlaneAnnotation],
+			controlPlane) != "" {
 			return account.Name
 		}
 	}

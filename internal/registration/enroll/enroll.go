@@ -107,7 +107,8 @@ func (e Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 func (e Enrollment) verifyRegistration(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: e.Name}})
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no permissions there yet: %s: %w", ReregistrationAdvice(e.Name), err)
+		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no permissions there yet: %s: %w",
+			ReregistrationAdvice(e.Name), err)
 	}
 	if err != nil {
 		return nil, err
@@ -149,7 +150,8 @@ func ReregistrationAdvice(name string) string {
 }
 
 // createOrUpdate creates the Cluster from the agent's flags, or updates its connection fields.
-func (e Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
+func (e Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.Client, stored *clusterv1alpha1.Cluster,
+	id string) (*clusterv1alpha1.Cluster, error) {
 	if stored == nil {
 		return e.create(ctx, karmada, id)
 	}
@@ -229,7 +231,8 @@ func (e Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 
 // storeTokens stores the reported accounts' tokens as Secrets in the control plane. The Cluster owns these
 // Secrets.
-func (e Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Client, registered *clusterv1alpha1.Cluster, credentials Credentials) error {
+func (e Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Client, registered *clusterv1alpha1.Cluster,
+	credentials Credentials) error {
 	credentialsSecret, impersonatorSecret := credentials.Secrets(e.Name, e.ClusterNamespace)
 	var wanted []*corev1.Secret
 	if e.ReportedAccounts.Impersonator {

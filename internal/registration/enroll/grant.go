@@ -121,7 +121,8 @@ func (g Grant) bindRoles(ctx context.Context) error {
 	if g.MemberRole != "" {
 		role.Rules = BaseRules()
 		memberRoleBinding := NewMemberRoleBinding(g.Cluster, g.Namespace, g.MemberRole)
-		if _, err := g.Member.EnsureOwned(ctx, memberRoleBinding, func(have client.Object) error { return AdoptBinding(have, memberRoleBinding) }); err != nil {
+		if _, err := g.Member.EnsureOwned(ctx, memberRoleBinding,
+			func(have client.Object) error { return AdoptBinding(have, memberRoleBinding) }); err != nil {
 			return err
 		}
 	}
@@ -153,7 +154,8 @@ func (g Grant) collectTokens(ctx context.Context, impersonation, own *corev1.Ser
 	if err != nil {
 		return Credentials{}, err
 	}
-	authorities := slices.DeleteFunc([][]byte{trusted, acting.Data[corev1.ServiceAccountRootCAKey]}, func(ca []byte) bool { return len(ca) == 0 })
+	authorities := slices.DeleteFunc([][]byte{trusted, acting.Data[corev1.ServiceAccountRootCAKey]},
+		func(ca []byte) bool { return len(ca) == 0 })
 	// With a nil CA, the system's CA certificates verify the server.
 	found.CA, err = g.verifyToken(ctx, found.Token, append(authorities, nil)...)
 	return found, err
@@ -177,7 +179,8 @@ func (g Grant) verifyToken(ctx context.Context, token []byte, authorities ...[]b
 			break
 		}
 	}
-	return nil, g.Member.WrapError("using the new token of", registration.NewServiceAccount(g.Namespace, AccountName(g.Cluster)), errors.Join(errs...))
+	return nil, g.Member.WrapError("using the new token of", registration.NewServiceAccount(g.Namespace, AccountName(g.Cluster)),
+		errors.Join(errs...))
 }
 
 // tryToken sends a request with the token and the CA bundle to the member.

@@ -56,7 +56,8 @@ func NewClusterRole(cluster string) *rbacv1.ClusterRole {
 // identity, and to report its health and free capacity.
 func BaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem},
+			Verbs: []string{"get"}},
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"nodes", "pods"}, Verbs: []string{"list", "watch"}},
 		{NonResourceURLs: []string{"/readyz", "/healthz", "/version", "/api", "/api/*", "/apis", "/apis/*"}, Verbs: []string{"get"}},
 	}

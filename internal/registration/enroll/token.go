@@ -21,7 +21,8 @@ import (
 
 // issueToken creates a token Secret for the account and waits until the member has written a token to it.
 // The token does not expire.
-func issueToken(ctx context.Context, s *clusterclient.Client, ensure ensureFunc, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
+func issueToken(ctx context.Context, s *clusterclient.Client, ensure ensureFunc, account *corev1.ServiceAccount,
+	timeout time.Duration) (*corev1.Secret, error) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	request := NewTokenSecret(account)
@@ -66,7 +67,8 @@ func verifyTokenSecret(have client.Object, want *corev1.Secret) error {
 // earlier account of the same name. The caller then creates the Secret again.
 func awaitToken(ctx context.Context, s *clusterclient.Client, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
 	// A watch without a resource version first returns the stored objects.
-	events, err := s.API.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
+	events, err := s.API.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace),
+		client.MatchingFields{"metadata.name": request.Name})
 	if ctx.Err() != nil {
 		return nil, nil
 	}

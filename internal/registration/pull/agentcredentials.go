@@ -120,7 +120,8 @@ func (u *unregistration) findAgent(ctx context.Context) (*installedAgent, error)
 			return &installedAgent{deployment, container}, nil
 		}
 		if name != "" {
-			return nil, fmt.Errorf("%s in %s is the agent of Cluster %q, not of %q: check the name and the context of the member", u.member.Describe(deployment), u.member.Host, name, u.Name)
+			return nil, fmt.Errorf("%s in %s is the agent of Cluster %q, not of %q: check the name and the context of the member",
+				u.member.Describe(deployment), u.member.Host, name, u.Name)
 		}
 	}
 	return nil, fmt.Errorf("%s in %s is not an agent: it has no argument --cluster-name; set the Deployment of the agent with --agent-name and --namespace", u.member.Describe(deployment), u.member.Name)
@@ -135,7 +136,8 @@ func (u *unregistration) readAgentKubeconfig(ctx context.Context, found *install
 	file := flagValue(*found.container, "karmada-kubeconfig")
 	name, key := mountedSecret(found.deployment.Spec.Template.Spec, *found.container, file)
 	if name == "" {
-		return nil, fmt.Errorf("the agent %s/%s in %s does not read its kubeconfig %q from a Secret", u.Namespace, u.AgentName, u.member.Name, file)
+		return nil, fmt.Errorf("the agent %s/%s in %s does not read its kubeconfig %q from a Secret", u.Namespace, u.AgentName, u.member.Name,
+			file)
 	}
 	secret := &corev1.Secret{}
 	wanted := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: name}}
@@ -183,7 +185,8 @@ func (u *unregistration) readOrphanedKubeconfig(ctx context.Context, found *inst
 	case !ok:
 		return nil, nil
 	case owner != u.Name:
-		return nil, fmt.Errorf("%s in %s belongs to the agent of Cluster %q, not of %q: check the name and the context of the member", u.member.Describe(secret), u.member.Host, owner, u.Name)
+		return nil, fmt.Errorf("%s in %s belongs to the agent of Cluster %q, not of %q: check the name and the context of the member",
+			u.member.Describe(secret), u.member.Host, owner, u.Name)
 	}
 	return config, nil
 }

@@ -137,12 +137,14 @@ func (r Register) deleteFromBinding(ctx context.Context, member *clusterclient.C
 	if len(others) == 0 {
 		return errors.Join(member.Delete(ctx, binding), member.Delete(ctx, r.agentRole()))
 	}
-	member.Log.Printf("keeping %s in %s: %s %s/%s belongs to another control plane", member.Describe(binding), member.Name, others[0].Kind, others[0].Namespace, others[0].Name)
+	member.Log.Printf("keeping %s in %s: %s %s/%s belongs to another control plane", member.Describe(binding), member.Name, others[0].Kind,
+		others[0].Namespace, others[0].Name)
 	return errors.Join(r.keepSubjects(ctx, member, binding, others), member.Release(ctx, r.agentBinding()), member.Release(ctx, r.agentRole()))
 }
 
 // keepSubjects updates the binding so that it contains only the remaining subjects.
-func (r Register) keepSubjects(ctx context.Context, member *clusterclient.Client, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
+func (r Register) keepSubjects(ctx context.Context, member *clusterclient.Client, binding *rbacv1.ClusterRoleBinding,
+	others []rbacv1.Subject) error {
 	changed := binding.DeepCopy()
 	changed.Subjects = others
 	if _, err := patch.Object(ctx, member.API, binding, changed); client.IgnoreNotFound(err) != nil {

@@ -181,11 +181,12 @@ func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, s
 	if err != nil {
 		return false, fmt.Errorf("creating a client of the control plane (%s): %w", karmada.Host, err)
 	}
-	review, err := api.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Subresource: subresource, Verb: "create",
-		},
-	}}, metav1.CreateOptions{})
+	review, err := api.SelfSubjectAccessReviews().Create(ctx,
+		&authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Subresource: subresource, Verb: "create",
+			},
+		}}, metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("reviewing the access of the token in the control plane (%s): %w", karmada.Host, err)
 	}

@@ -96,7 +96,8 @@ func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 		return err
 	}
 	if missing != "" {
-		r.logf("[karmada-agent-start] The control plane has not granted the agent the permission to %s: granting it with a certificate of %s", missing, agent.GeneratorUser)
+		r.logf("[karmada-agent-start] The control plane has not granted the agent the permission to %s: granting it with a certificate of %s",
+			missing, agent.GeneratorUser)
 		if err := a.grantPermissions(ctx, found, holder); err != nil {
 			return err
 		}
@@ -144,7 +145,8 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 			Request:           pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
 			SignerName:        certificatesv1.KubeAPIServerClientSignerName,
 			ExpirationSeconds: &seconds,
-			Usages:            []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+				certificatesv1.UsageClientAuth},
 		},
 	}
 	request.Annotations = map[string]string{clusterv1alpha1.AgentRequestTimeoutAnnotation: r.Timeout.String()}
@@ -156,7 +158,8 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 
 // requestCertificate creates a certificate signing request and waits for the certificate. If the
 // request is denied, it immediately returns an error with the reason.
-func (r Register) requestCertificate(ctx context.Context, holder *clusterclient.Client, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+func (r Register) requestCertificate(ctx context.Context, holder *clusterclient.Client,
+	request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	if err := holder.API.Create(ctx, request); err != nil {
 		return nil, r.explainTokenError(holder.WrapError("creating", request, err), err)
 	}
@@ -217,7 +220,8 @@ func (r Register) explainTokenError(explained, err error) error {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%w\nThe token is unknown, has expired or lacks the usage authentication: create a new one with karmadactl token create", explained)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w\nThe token is not in group %s: create one without --groups with karmadactl token create", explained, agent.BootstrapGroup)
+		return fmt.Errorf("%w\nThe token is not in group %s: create one without --groups with karmadactl token create", explained,
+			agent.BootstrapGroup)
 	}
 	return explained
 }
@@ -279,7 +283,8 @@ func (a *agentIdentity) grantPermissions(ctx context.Context, found *discoveredE
 	}
 	missing, err := a.awaitPermissions(ctx)
 	if err == nil && missing != "" {
-		return fmt.Errorf("the control plane (%s) does not allow %s to %s although the permission was granted: check its authorization mode", found.host, agent.User(r.Name), missing)
+		return fmt.Errorf("the control plane (%s) does not allow %s to %s although the permission was granted: check its authorization mode",
+			found.host, agent.User(r.Name), missing)
 	}
 	return err
 }
@@ -320,7 +325,8 @@ func (a *agentIdentity) rollBack(ctx context.Context) error {
 	}
 	var errs []error
 	created, err := a.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.register.Name}})
-	if cluster, ok := created.(*clusterv1alpha1.Cluster); ok && cluster.Spec.ID == a.id && cluster.Spec.SyncMode == clusterv1alpha1.Pull && a.isCreatedByThisRun(cluster) {
+	if cluster, ok := created.(*clusterv1alpha1.Cluster); ok && cluster.Spec.ID == a.id && cluster.Spec.SyncMode == clusterv1alpha1.Pull &&
+		a.isCreatedByThisRun(cluster) {
 		errs = append(errs, a.karmada.Delete(ctx, cluster))
 	}
 	errs = append(errs, ignoreForbidden(err))
@@ -329,7 +335,8 @@ func (a *agentIdentity) rollBack(ctx context.Context) error {
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(a.register.Name)}}
 	have, err := a.karmada.Get(ctx, role)
-	if have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == a.register.Name && have.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation] == string(a.request.UID) {
+	if have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == a.register.Name &&
+		have.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation] == string(a.request.UID) {
 		errs = append(errs, a.karmada.Delete(ctx, have))
 	}
 	return errors.Join(append(errs, ignoreForbidden(err))...)

@@ -18,7 +18,8 @@ func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.Cl
 	base, baseBinding, memberRoleBinding := r.agentRole(), r.agentBinding(), r.agentBinding()
 	base.Name += ":" + r.Name
 	base.Rules = append(enroll.BaseRules(), rbacv1.PolicyRule{
-		APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{AgentKubeconfig}, Verbs: []string{"get", "update", "patch"},
+		APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{AgentKubeconfig},
+		Verbs: []string{"get", "update", "patch"},
 	})
 	baseBinding.Name, baseBinding.RoleRef.Name = base.Name, base.Name
 	memberRoleBinding.Name, memberRoleBinding.RoleRef.Name = base.Name+":member-role", r.MemberRole

@@ -349,7 +349,8 @@ func (r Register) rejectControlPlane(ctx context.Context, member *clusterclient.
 	if err != nil {
 		return err
 	}
-	have, err := member.Get(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}})
+	have, err := member.Get(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic,
+		Name: bootstrapapi.ConfigMapClusterInfo}})
 	info, ok := have.(*corev1.ConfigMap)
 	if err != nil || !ok {
 		return nil //nolint:nilerr // see above
@@ -357,7 +358,8 @@ func (r Register) rejectControlPlane(ctx context.Context, member *clusterclient.
 	if _, err := verifyClusterInfo(info, token); err != nil {
 		return nil //nolint:nilerr // not signed with this token
 	}
-	return fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member with --context", member.Name, member.Host)
+	return fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member with --context",
+		member.Name, member.Host)
 }
 
 // PreflightError lists the objects in the member that prevent a registration.

@@ -123,15 +123,18 @@ func podFailure(pod *corev1.Pod) (reason string, isRestarted bool) {
 	for _, status := range pod.Status.ContainerStatuses {
 		switch ended := status.LastTerminationState.Terminated; {
 		case status.State.Waiting != nil && ended != nil:
-			return fmt.Sprintf("%s, after it ended with code %d: %s", joinReason(status.State.Waiting.Reason, status.State.Waiting.Message), ended.ExitCode, joinReason(ended.Reason, ended.Message)), true
+			return fmt.Sprintf("%s, after it ended with code %d: %s", joinReason(status.State.Waiting.Reason, status.State.Waiting.Message),
+				ended.ExitCode, joinReason(ended.Reason, ended.Message)), true
 		case status.State.Waiting != nil:
 			return joinReason(status.State.Waiting.Reason, status.State.Waiting.Message), false
 		case status.State.Terminated != nil:
-			return fmt.Sprintf("ended with code %d: %s", status.State.Terminated.ExitCode, joinReason(status.State.Terminated.Reason, status.State.Terminated.Message)), false
+			return fmt.Sprintf("ended with code %d: %s", status.State.Terminated.ExitCode,
+				joinReason(status.State.Terminated.Reason, status.State.Terminated.Message)), false
 		}
 	}
 	for _, condition := range pod.Status.Conditions {
-		if condition.Status == corev1.ConditionFalse && (condition.Type == corev1.PodScheduled || condition.Type == corev1.PodReady) && condition.Message != "" {
+		if condition.Status == corev1.ConditionFalse && (condition.Type == corev1.PodScheduled || condition.Type == corev1.PodReady) &&
+			condition.Message != "" {
 			return joinReason(condition.Reason, condition.Message), false
 		}
 	}

@@ -152,7 +152,8 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 		u.logf("there is no Cluster %q in %s: deleting the remaining objects", u.Name, u.karmada.Name)
 		return nil
 	case !ok:
-		return fmt.Errorf("there is no Cluster %q in %s (%s); use --force to delete the remaining objects of its agent in %s", u.Name, u.karmada.Name, u.karmada.Host, u.member.Name)
+		return fmt.Errorf("there is no Cluster %q in %s (%s); use --force to delete the remaining objects of its agent in %s", u.Name,
+			u.karmada.Name, u.karmada.Host, u.member.Name)
 	case found.Spec.SyncMode == clusterv1alpha1.Push:
 		return fmt.Errorf("cluster %q is in Push mode: use unjoin", u.Name)
 	}
@@ -200,7 +201,8 @@ func (u *unregistration) continueWithMember(ctx context.Context, err error) erro
 // removeCluster deletes the Cluster before the Works, because bindings create new Works as long as
 // the Cluster exists. The Works are deleted together with the Cluster.
 func (u *unregistration) removeCluster(ctx context.Context) error {
-	err := u.karmada.DeleteCluster(ctx, clusterclient.Removal{Cluster: u.cluster, Wait: u.Wait, DeniedMeansGone: u.usesAgentCredentials, ExtraBlockers: u.agentBlockers})
+	err := u.karmada.DeleteCluster(ctx, clusterclient.Removal{Cluster: u.cluster, Wait: u.Wait, DeniedMeansGone: u.usesAgentCredentials,
+		ExtraBlockers: u.agentBlockers})
 	var blocked *clusterclient.BlockedRemovalError
 	if !u.Force || !errors.As(err, &blocked) {
 		return err

@@ -135,7 +135,8 @@ func (j Join) verifyClusters(ctx context.Context, karmada, member *clusterclient
 		return nil, err
 	}
 	if member.Owner == id {
-		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.Name, member.Host)
+		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.Name,
+			member.Host)
 	}
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
@@ -156,7 +157,8 @@ func (j Join) verifyClusters(ctx context.Context, karmada, member *clusterclient
 		return nil, fmt.Errorf("cluster %q would be invalid: %w", j.Name, errs.ToAggregate())
 	}
 	if isLoopback(wanted.Spec.APIEndpoint) && !isLoopback(karmada.Host) {
-		j.logf("warning: %s is a loopback address; the control plane at %s would connect to its own machine instead of %s", wanted.Spec.APIEndpoint, karmada.Host, member.Name)
+		j.logf("warning: %s is a loopback address; the control plane at %s would connect to its own machine instead of %s",
+			wanted.Spec.APIEndpoint, karmada.Host, member.Name)
 	}
 	return wanted, nil
 }
@@ -230,14 +232,16 @@ func (j Join) grantAccess(ctx context.Context, member *clusterclient.Client) (en
 
 // newGrant returns the Grant for the control plane's accounts in the given namespace of the member.
 func (j Join) newGrant(member *clusterclient.Client, namespace string) enroll.Grant {
-	return enroll.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
+	return enroll.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout,
+		MemberRole: j.MemberRole}
 }
 
 // keepExisting accepts an existing object unchanged.
 func keepExisting(client.Object) error { return nil }
 
 // register stores the credentials and the Cluster in the control plane.
-func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wanted *clusterv1alpha1.Cluster, credentials enroll.Credentials) error {
+func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wanted *clusterv1alpha1.Cluster,
+	credentials enroll.Credentials) error {
 	if _, err := karmada.Ensure(ctx, registration.NewNamespace(j.ClusterNamespace), keepExisting); err != nil {
 		return err
 	}
@@ -361,11 +365,12 @@ func (j Join) newCluster(id string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: j.Name, Annotations: annotations},
 		Spec: clusterv1alpha1.ClusterSpec{
-			ID:                          id,
-			SyncMode:                    clusterv1alpha1.Push,
-			APIEndpoint:                 registration.Endpoint(j.Member),
-			SecretRef:                   &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name},
-			ImpersonatorSecretRef:       &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name + enroll.ImpersonatorSuffix},
+			ID:          id,
+			SyncMode:    clusterv1alpha1.Push,
+			APIEndpoint: registration.Endpoint(j.Member),
+			SecretRef:   &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name},
+			ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace,
+				Name: j.Name + enroll.ImpersonatorSuffix},
 			InsecureSkipTLSVerification: j.Member.Insecure,
 			ProxyURL:                    registration.ProxyURL(j.Member),
 			Provider:                    j.Provider,

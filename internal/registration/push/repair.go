@@ -56,7 +56,8 @@ func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client,
 
 // verifyCredentials reads the stored credentials of a Cluster and uses them for requests to the
 // member.
-func (j Join) verifyCredentials(ctx context.Context, karmada, member *clusterclient.Client, cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
+func (j Join) verifyCredentials(ctx context.Context, karmada, member *clusterclient.Client,
+	cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
 	credentials, impersonator := enroll.Credentials{}.Secrets(j.Name, j.ClusterNamespace)
 	found := &credentialCheck{cluster: cluster, credentials: credentials, impersonator: impersonator}
 	if cluster.Spec.SecretRef == nil {
@@ -92,7 +93,8 @@ func (c *credentialCheck) addCause(reissue *bool, cause string) {
 }
 
 // verifySecret reads a Secret of the control plane and uses its token for requests to the member.
-func (c *credentialCheck) verifySecret(ctx context.Context, g enroll.Grant, karmada *clusterclient.Client, secret *corev1.Secret, reissue *bool) error {
+func (c *credentialCheck) verifySecret(ctx context.Context, g enroll.Grant, karmada *clusterclient.Client, secret *corev1.Secret,
+	reissue *bool) error {
 	have, err := karmada.Get(ctx, secret)
 	if err != nil {
 		return err
@@ -126,7 +128,8 @@ func (c *credentialCheck) isSameEndpoint(g enroll.Grant) bool {
 }
 
 // storeCredentials stores the new credentials in the Secrets that the Cluster refers to.
-func (j Join) storeCredentials(ctx context.Context, karmada *clusterclient.Client, found *credentialCheck, credentials enroll.Credentials) error {
+func (j Join) storeCredentials(ctx context.Context, karmada *clusterclient.Client, found *credentialCheck,
+	credentials enroll.Credentials) error {
 	g := enroll.Grant{Config: j.Member}
 	if storedCA := found.credentials.Data[clusterv1alpha1.SecretCADataKey]; len(storedCA) > 0 && !found.isSameEndpoint(g) {
 		credentials.CA = storedCA
@@ -137,7 +140,8 @@ func (j Join) storeCredentials(ctx context.Context, karmada *clusterclient.Clien
 		wanted     *corev1.Secret
 		stored     *corev1.Secret
 		isReissued bool
-	}{{impersonatorSecret, found.impersonator, found.reissue.Impersonator}, {credentialsSecret, found.credentials, found.reissue.Credentials}} {
+	}{{impersonatorSecret, found.impersonator, found.reissue.Impersonator},
+		{credentialsSecret, found.credentials, found.reissue.Credentials}} {
 		if !each.isReissued {
 			continue
 		}
@@ -184,5 +188,6 @@ func asRepairable(err error) (*registration.RegisteredError, bool) {
 	if !errors.As(err, &registered) {
 		return nil, false
 	}
-	return registered, registered.IsSameCluster() && registered.Existing.Spec.SyncMode == clusterv1alpha1.Push && registered.Existing.DeletionTimestamp.IsZero()
+	return registered, registered.IsSameCluster() && registered.Existing.Spec.SyncMode == clusterv1alpha1.Push &&
+		registered.Existing.DeletionTimestamp.IsZero()
 }

@@ -84,7 +84,8 @@ func (u Unjoin) Run(ctx context.Context) error {
 // read. A user without permissions has set the wrong kubeconfig.
 func (u Unjoin) canContinueWithoutCluster(ctx context.Context, err error) bool {
 	var failed *unreadableError
-	return u.Force && u.Member != nil && errors.As(err, &failed) && ctx.Err() == nil && !apierrors.IsUnauthorized(err) && !apierrors.IsForbidden(err)
+	return u.Force && u.Member != nil && errors.As(err, &failed) && ctx.Err() == nil && !apierrors.IsUnauthorized(err) &&
+		!apierrors.IsForbidden(err)
 }
 
 // unreadableError means that the Cluster could not be read.
@@ -172,7 +173,8 @@ func (u Unjoin) findCluster(ctx context.Context, karmada *clusterclient.Client) 
 		u.logf("there is no Cluster %q in %s: the remaining objects %s deleted", u.Name, karmada.Name, u.tense("are", "would be"))
 		return nil, nil
 	case !ok:
-		return nil, fmt.Errorf("there is no Cluster %q in %s (%s); use --force to delete the objects that an interrupted run left", u.Name, karmada.Name, karmada.Host)
+		return nil, fmt.Errorf("there is no Cluster %q in %s (%s); use --force to delete the objects that an interrupted run left", u.Name,
+			karmada.Name, karmada.Host)
 	}
 	if found.Spec.SyncMode == clusterv1alpha1.Pull {
 		return nil, fmt.Errorf("cluster %q is in Pull mode: use unregister", u.Name)
@@ -185,7 +187,8 @@ func (u Unjoin) findCluster(ctx context.Context, karmada *clusterclient.Client) 
 
 // openMember returns the client for the member, or nil if nothing can be deleted in the member. It verifies
 // the member's identity before anything is deleted in the control plane or in the member.
-func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, found *clusterv1alpha1.Cluster) (*clusterclient.Client, error) {
+func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client,
+	found *clusterv1alpha1.Cluster) (*clusterclient.Client, error) {
 	if u.Member == nil {
 		return nil, nil
 	}
@@ -222,7 +225,8 @@ func (u Unjoin) ensureNotRegistered(ctx context.Context, karmada, member *cluste
 	}
 	for _, other := range registered {
 		if other.Spec.ID == id {
-			return fmt.Errorf("the kubeconfig given for %s leads to Cluster %q: %s has its ID %s; choose the right context", member.Name, other.Name, member.Host, id)
+			return fmt.Errorf("the kubeconfig given for %s leads to Cluster %q: %s has its ID %s; choose the right context", member.Name, other.Name,
+				member.Host, id)
 		}
 	}
 	return nil
@@ -256,7 +260,8 @@ func (u Unjoin) deleteOrphanedSecrets(ctx context.Context, karmada *clusterclien
 
 // isOrphanedSecret reports whether join created the Secret and no Cluster owns it.
 func isOrphanedSecret(secret client.Object) bool {
-	return len(secret.GetOwnerReferences()) == 0 && secret.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] == clusterv1alpha1.KarmadaSystemLabelValue
+	return len(secret.GetOwnerReferences()) == 0 &&
+		secret.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] == clusterv1alpha1.KarmadaSystemLabelValue
 }
 
 // logRemainingObjects logs the objects that stay in a member that is not cleaned up, and logs the

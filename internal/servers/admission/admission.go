@@ -109,7 +109,8 @@ func (r Reviewer) applyDefaults(kind *kind, version string, content, oldContent 
 }
 
 // validate returns warnings. It returns an error if the object is denied.
-func (r Reviewer) validate(ctx context.Context, kind *kind, version string, content, oldContent map[string]any, dryRun bool) ([]string, error) {
+func (r Reviewer) validate(ctx context.Context, kind *kind, version string, content, oldContent map[string]any,
+	dryRun bool) ([]string, error) {
 	object, err := kind.decode(version, content)
 	if err != nil {
 		return nil, err

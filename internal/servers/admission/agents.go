@@ -255,7 +255,8 @@ func (r Reviewer) reviewAgentWrite(httpRequest *http.Request, request *admission
 		return errorResponse(err)
 	}
 	resource := schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}
-	if err := r.validateGenerator(httpRequest.Context(), request.UserInfo.Username, resource, nameOf(&unstructured.Unstructured{Object: object})); err != nil {
+	if err := r.validateGenerator(httpRequest.Context(), request.UserInfo.Username, resource,
+		nameOf(&unstructured.Unstructured{Object: object})); err != nil {
 		return errorResponse(err)
 	}
 	if err := validatePushCredentials(resource, (&unstructured.Unstructured{Object: old}).GetLabels()); err != nil {
@@ -270,7 +271,8 @@ func (r Reviewer) reviewAgentWrite(httpRequest *http.Request, request *admission
 // agentWebhook returns the webhook for writes of agents. A match condition excludes all other
 // users.
 func agentWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingWebhook {
-	rule := func(group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
+	rule := func(group string, resources []string,
+		operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
 		return admissionregistrationv1.RuleWithOperations{
 			Operations: operations,
 			Rule: admissionregistrationv1.Rule{
@@ -284,14 +286,16 @@ func agentWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingW
 		rules = append(rules, rule(events.Group, []string{events.Resource}, create, update))
 	}
 	requests, works, secrets := csrResource(), workResource(), secretResource()
-	rules = append(rules, rule(secrets.Group, []string{secrets.Resource}, update), rule(requests.Group, []string{requests.Resource}, create), rule(works.Group, []string{works.Resource, works.Resource + "/status"}, update))
+	rules = append(rules, rule(secrets.Group, []string{secrets.Resource}, update), rule(requests.Group, []string{requests.Resource}, create),
+		rule(works.Group, []string{works.Resource, works.Resource + "/status"}, update))
 	for _, generated := range generatedResources() {
 		rules = append(rules, rule(generated.Group, []string{generated.Resource}, create, update))
 	}
 	return admissionregistrationv1.ValidatingWebhook{
-		Name:                    clusterv1alpha1.AgentQuotaAdmission,
-		ClientConfig:            clientConfig(agentPath),
-		MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "agents", Expression: fmt.Sprintf("request.userInfo.username.startsWith('%s')", agent.UserPrefix)}},
+		Name:         clusterv1alpha1.AgentQuotaAdmission,
+		ClientConfig: clientConfig(agentPath),
+		MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "agents",
+			Expression: fmt.Sprintf("request.userInfo.username.startsWith('%s')", agent.UserPrefix)}},
 		Rules:                   rules,
 		FailurePolicy:           new(admissionregistrationv1.Fail),
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),

@@ -73,9 +73,11 @@ func policyKinds() []kind {
 			mutate:   newWebhookEntry("propagationpolicy", create, update), validate: newWebhookEntry("propagationpolicy", create, update),
 		},
 		{
-			name: "ClusterPropagationPolicy", resource: schema.GroupResource{Group: group, Resource: "clusterpropagationpolicies"}, clusterScoped: true,
-			versions: v1alpha1Only(func() runtime.Object { return &policyv1alpha1.ClusterPropagationPolicy{} }),
-			mutate:   newWebhookEntry("clusterpropagationpolicy", create, update), validate: newWebhookEntry("clusterpropagationpolicy", create, update),
+			name: "ClusterPropagationPolicy", resource: schema.GroupResource{Group: group, Resource: "clusterpropagationpolicies"},
+			clusterScoped: true,
+			versions:      v1alpha1Only(func() runtime.Object { return &policyv1alpha1.ClusterPropagationPolicy{} }),
+			mutate:        newWebhookEntry("clusterpropagationpolicy", create, update),
+			validate:      newWebhookEntry("clusterpropagationpolicy", create, update),
 		},
 		{
 			name: "OverridePolicy", resource: schema.GroupResource{Group: group, Resource: "overridepolicies"},
@@ -114,7 +116,8 @@ func workKinds() []kind {
 			mutate: newWebhookEntry("resourcebinding", create), validate: validateBinding,
 		},
 		{
-			name: "ClusterResourceBinding", resource: schema.GroupResource{Group: group, Resource: "clusterresourcebindings"}, clusterScoped: true, withoutManagedFields: true,
+			name: "ClusterResourceBinding", resource: schema.GroupResource{Group: group, Resource: "clusterresourcebindings"}, clusterScoped: true,
+			withoutManagedFields: true,
 			versions: map[string]func() runtime.Object{
 				"v1alpha1": func() runtime.Object { return &workv1alpha1.ClusterResourceBinding{} },
 				"v1alpha2": func() runtime.Object { return &workv1alpha2.ClusterResourceBinding{} },
@@ -135,14 +138,16 @@ func configKinds() []kind {
 	customization.timeoutSeconds = 10
 	return []kind{
 		{
-			name: "ResourceInterpreterWebhookConfiguration", resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, clusterScoped: true,
+			name:     "ResourceInterpreterWebhookConfiguration",
+			resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, clusterScoped: true,
 			versions: v1alpha1Only(func() runtime.Object { return &configv1alpha1.ResourceInterpreterWebhookConfiguration{} }),
 			validate: newWebhookEntry("config", create, update),
 		},
 		{
-			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"}, clusterScoped: true,
-			versions: v1alpha1Only(func() runtime.Object { return &configv1alpha1.ResourceInterpreterCustomization{} }),
-			validate: customization,
+			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"},
+			clusterScoped: true,
+			versions:      v1alpha1Only(func() runtime.Object { return &configv1alpha1.ResourceInterpreterCustomization{} }),
+			validate:      customization,
 		},
 	}
 }
@@ -199,14 +204,16 @@ func kindsWithoutRules() []kind {
 	}
 	return []kind{
 		{
-			name: "WorkloadRebalancer", resource: schema.GroupResource{Group: appsv1alpha1.GroupName, Resource: "workloadrebalancers"}, clusterScoped: true, notImplemented: true,
+			name: "WorkloadRebalancer", resource: schema.GroupResource{Group: appsv1alpha1.GroupName, Resource: "workloadrebalancers"},
+			clusterScoped: true, notImplemented: true,
 			versions: v1alpha1Only(func() runtime.Object { return &appsv1alpha1.WorkloadRebalancer{} }),
 			validate: warning("workloadrebalancer"),
 		},
 		{
-			name: "Remedy", resource: schema.GroupResource{Group: remedyv1alpha1.GroupName, Resource: "remedies"}, clusterScoped: true, notImplemented: true,
-			versions: v1alpha1Only(func() runtime.Object { return &remedyv1alpha1.Remedy{} }),
-			validate: warning("remedy"),
+			name: "Remedy", resource: schema.GroupResource{Group: remedyv1alpha1.GroupName, Resource: "remedies"}, clusterScoped: true,
+			notImplemented: true,
+			versions:       v1alpha1Only(func() runtime.Object { return &remedyv1alpha1.Remedy{} }),
+			validate:       warning("remedy"),
 		},
 	}
 }

@@ -139,7 +139,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 		return nil
 	}
-	warnings, err := p.reviewer.validate(ctx, kind, a.GetResource().Version, object.Object, unstructuredContent(a.GetOldObject()), a.IsDryRun())
+	warnings, err := p.reviewer.validate(ctx, kind, a.GetResource().Version, object.Object, unstructuredContent(a.GetOldObject()),
+		a.IsDryRun())
 	for _, text := range warnings {
 		warning.AddWarning(ctx, "", text)
 	}

@@ -88,7 +88,8 @@ func karmadaHost(config *genericapiserver.RecommendedConfig) string {
 }
 
 // installAPI installs the API group.
-func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig, sources memberproxy.Sources, karmada kubernetes.Interface) error {
+func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig, sources memberproxy.Sources,
+	karmada kubernetes.Interface) error {
 	storage, err := newStorages(o.scheme, config.RESTOptionsGetter, storageRules{
 		ResourceModels: o.resourceModelsEnabled,
 		Now:            metav1.Now,
@@ -99,7 +100,8 @@ func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConf
 		RequireApproval: o.Agents.RequireApproval,
 	})
 	if err != nil {
-		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
+		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w",
+			strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
 	sources.Cluster, sources.Clusters = newClusterGetter(storage.Cluster.Store), newClusterLister(storage.Cluster.Store)
 	members, err := memberproxy.New(sources)

@@ -56,7 +56,8 @@ func (c *clusterStorage) rejectDryRunDuplicate(ctx context.Context, obj, old run
 }
 
 // Create stores a Cluster unless another Cluster has the same ID.
-func (c *clusterStorage) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (c *clusterStorage) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	created, err := c.Store.Create(ctx, obj, validate, options)
 	if err != nil || dryrun.IsDryRun(options.DryRun) {
 		return created, err
@@ -79,7 +80,8 @@ func (c *clusterStorage) Update(
 // Delete deletes a Cluster. An agent may delete its own Cluster, but must not orphan the dependents,
 // because they include the agent's RBAC roles: with these roles, the agent could register again
 // without approval.
-func (c *clusterStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (c *clusterStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if agent.IsAgent(requestUser(ctx)) && orphansDependents(options) {
 		return nil, false, apierrors.NewForbidden(clusterv1alpha1.Resource("clusters"), name, errOrphans)
 	}

@@ -49,10 +49,11 @@ func requireCreatePermission(ctx context.Context, karmada kubernetes.Interface) 
 	if !ok {
 		return agent.ErrNotRegistered
 	}
-	review, err := karmada.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.GetName(), Groups: user.GetGroups(),
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: clusterv1alpha1.GroupName, Resource: "clusters"},
-	}}, metav1.CreateOptions{})
+	review, err := karmada.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user.GetName(), Groups: user.GetGroups(),
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: clusterv1alpha1.GroupName, Resource: "clusters"},
+		}}, metav1.CreateOptions{})
 	switch {
 	case err != nil:
 		return fmt.Errorf("reviewing whether user %s may create Clusters: %w", user.GetName(), err)

@@ -135,7 +135,8 @@ func (s strategy) canReadSecret(ctx context.Context) func(clusterv1alpha1.LocalS
 			User: user, Verb: "get", APIVersion: "v1", Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name, ResourceRequest: true,
 		})
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Authorizing the read of a Secret", "user", user.GetName(), "secret", klog.KRef(secret.Namespace, secret.Name))
+			klog.FromContext(ctx).Error(err, "Authorizing the read of a Secret", "user", user.GetName(), "secret",
+				klog.KRef(secret.Namespace, secret.Name))
 		}
 		return err == nil && decision == authorizer.DecisionAllow
 	}

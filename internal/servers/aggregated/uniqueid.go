@@ -68,7 +68,8 @@ func (u *uniqueIDs) Create(ctx context.Context, key string, obj, out runtime.Obj
 
 // GuaranteedUpdate changes a Cluster. It returns an error if the new ID of the Cluster is the ID
 // of another Cluster.
-func (u *uniqueIDs) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *apistorage.Preconditions, update apistorage.UpdateFunc, cached runtime.Object) error {
+func (u *uniqueIDs) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
+	preconditions *apistorage.Preconditions, update apistorage.UpdateFunc, cached runtime.Object) error {
 	release := func() {}
 	defer func() { release() }()
 	checked := func(input runtime.Object, meta apistorage.ResponseMeta) (runtime.Object, *uint64, error) {

@@ -102,7 +102,8 @@ func (t *trace) finish(ctx context.Context, err error) {
 	t.metrics.requests.WithLabelValues(resultOf(err), t.method).Inc()
 	if took > slowRequest {
 		object := grpcmetadata.ValueFromIncomingContext(ctx, objectKey)
-		klog.FromContext(ctx).Info("A request took long", "method", t.method, "object", strings.Join(object, "; "), "took", took, "steps", t.steps)
+		klog.FromContext(ctx).Info("A request took long", "method", t.method, "object", strings.Join(object, "; "), "took", took, "steps",
+			t.steps)
 	}
 }
 

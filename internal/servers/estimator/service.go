@@ -51,7 +51,8 @@ func (s *service) handleRequest(ctx context.Context, method, cluster string, com
 }
 
 // MaxAvailableReplicas implements estimatorpb.EstimatorServer, as do the methods below.
-func (s *service) MaxAvailableReplicas(ctx context.Context, request *estimatorpb.MaxAvailableReplicasRequest) (*estimatorpb.MaxAvailableReplicasResponse, error) {
+func (s *service) MaxAvailableReplicas(ctx context.Context,
+	request *estimatorpb.MaxAvailableReplicasRequest) (*estimatorpb.MaxAvailableReplicasResponse, error) {
 	replicas, err := s.handleRequest(ctx, "MaxAvailableReplicas", request.GetCluster(), func(t *trace) (int32, error) {
 		demand, assumed, err := estimators.DecodeReplicas(request)
 		if err != nil {
@@ -66,7 +67,8 @@ func (s *service) MaxAvailableReplicas(ctx context.Context, request *estimatorpb
 }
 
 // MaxAvailableComponentSets returns how many sets of components fit into the cluster.
-func (s *service) MaxAvailableComponentSets(ctx context.Context, request *estimatorpb.MaxAvailableComponentSetsRequest) (*estimatorpb.MaxAvailableComponentSetsResponse, error) {
+func (s *service) MaxAvailableComponentSets(ctx context.Context,
+	request *estimatorpb.MaxAvailableComponentSetsRequest) (*estimatorpb.MaxAvailableComponentSetsResponse, error) {
 	sets, err := s.handleRequest(ctx, "MaxAvailableComponentSets", request.GetCluster(), func(t *trace) (int32, error) {
 		demand, assumed, err := estimators.DecodeSets(request)
 		if err != nil {
@@ -84,7 +86,8 @@ func (s *service) MaxAvailableComponentSets(ctx context.Context, request *estima
 }
 
 // GetUnschedulableReplicas returns how many Pods of a workload cannot be scheduled.
-func (s *service) GetUnschedulableReplicas(ctx context.Context, request *estimatorpb.UnschedulableReplicasRequest) (*estimatorpb.UnschedulableReplicasResponse, error) {
+func (s *service) GetUnschedulableReplicas(ctx context.Context,
+	request *estimatorpb.UnschedulableReplicasRequest) (*estimatorpb.UnschedulableReplicasResponse, error) {
 	count, err := s.handleRequest(ctx, "GetUnschedulableReplicas", request.GetCluster(), func(t *trace) (int32, error) {
 		workload, threshold, err := estimators.DecodeUnschedulable(request)
 		if err != nil {
@@ -108,7 +111,8 @@ var podOwners = []schema.GroupKind{
 // countUnschedulable counts the Pods that the workload controls, itself or through its newest
 // ReplicaSet. If the workload controls no unschedulable Pod, the Pods that match its selector
 // count, because the Pods of some kinds have another controller.
-func (s *service) countUnschedulable(ctx context.Context, t *trace, workload workv1alpha2.ObjectReference, threshold time.Duration) (int32, error) {
+func (s *service) countUnschedulable(ctx context.Context, t *trace, workload workv1alpha2.ObjectReference,
+	threshold time.Duration) (int32, error) {
 	kind := schema.FromAPIVersionAndKind(workload.APIVersion, workload.Kind).GroupKind()
 	owner := nodecapacity.Owner{Kind: kind, Name: workload.Name}
 	newest := s.cache.newestReplicaSet(workloadKey{namespace: workload.Namespace, owner: owner})

@@ -15,14 +15,17 @@ import (
 
 // watches returns the functions that keep the cache up to date until their context ends.
 func (s *Server) watches() []func(context.Context) {
-	core, replicaSets := s.options.Clients.Objects.CoreV1(), s.options.Clients.Metadata.Resource(appsv1.SchemeGroupVersion.WithResource(replicaSetKind))
+	core, replicaSets := s.options.Clients.Objects.CoreV1(),
+		s.options.Clients.Metadata.Resource(appsv1.SchemeGroupVersion.WithResource(replicaSetKind))
 	all := []func(context.Context){
 		newWatch(s.cache, nodeKind, watches.NewSource(core.Nodes(), nodeKind, "", "", nil), reduceNode, nodeStore{s.cache}),
 		newWatch(s.cache, podKind, watches.NewSource(core.Pods(""), podKind, "", unfinishedPods, nil), reducePod, podStore{s.cache}),
-		newWatch(s.cache, replicaSetKind, watches.NewSource(replicaSets, replicaSetKind, "", "", nil), reduceReplicaSet, replicaSetStore{s.cache}),
+		newWatch(s.cache, replicaSetKind, watches.NewSource(replicaSets, replicaSetKind, "", "", nil), reduceReplicaSet,
+			replicaSetStore{s.cache}),
 	}
 	if s.options.Quotas {
-		all = append(all, newWatch(s.cache, quotaKind, watches.NewSource(core.ResourceQuotas(""), quotaKind, "", "", nil), reduceQuota, quotaStore{s.cache}))
+		all = append(all, newWatch(s.cache, quotaKind, watches.NewSource(core.ResourceQuotas(""), quotaKind, "", "", nil), reduceQuota,
+			quotaStore{s.cache}))
 	}
 	return all
 }
@@ -30,7 +33,8 @@ func (s *Server) watches() []func(context.Context) {
 // unfinishedPods selects the Pods that have not finished.
 const unfinishedPods = "status.phase!=Succeeded,status.phase!=Failed"
 
-func newWatch[T any](c *cache, kind string, source *watches.Source, reduce func(runtime.Object) (T, error), store watches.ReducedStore[T]) func(context.Context) {
+func newWatch[T any](c *cache, kind string, source *watches.Source, reduce func(runtime.Object) (T, error),
+	store watches.ReducedStore[T]) func(context.Context) {
 	loop := &watches.Loop{Open: watches.FixedSource(source), Sink: &watches.Reduced[T]{
 		Reduce: reduce, Store: listedStore[T]{ReducedStore: store, cache: c, kind: kind}, Mutex: &c.mu,
 	}}

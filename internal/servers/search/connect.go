@@ -167,7 +167,8 @@ func (p *proxyingStorage) Connect(ctx context.Context, name string, _ runtime.Ob
 	}
 	path, ok := nativePath(c.path)
 	if !ok {
-		return nil, notFound(searchv1alpha1.ProxyingResource, name, "the path must go on with /proxy and the path of the request, such as /proxy/api/v1/pods")
+		return nil, notFound(searchv1alpha1.ProxyingResource, name,
+			"the path must go on with /proxy and the path of the request, such as /proxy/api/v1/pods")
 	}
 	return p.wrap(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		p.handler.Serve(w, req, c.name, path, c.caller, c.responder)

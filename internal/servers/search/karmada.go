@@ -37,7 +37,8 @@ func newKarmadaCache(ctx context.Context, from sources, onCluster, onRegistry, o
 	if err != nil {
 		return nil, fmt.Errorf("creating the cache of Clusters: %w", err)
 	}
-	registries, err := newInformerCache(from.registries, searchv1alpha1.AddToScheme, searchv1alpha1.GroupVersion.WithKind(searchv1alpha1.ResourceRegistryKind))
+	registries, err := newInformerCache(from.registries, searchv1alpha1.AddToScheme,
+		searchv1alpha1.GroupVersion.WithKind(searchv1alpha1.ResourceRegistryKind))
 	if err != nil {
 		return nil, fmt.Errorf("creating the cache of ResourceRegistries: %w", err)
 	}
@@ -53,7 +54,8 @@ func newKarmadaCache(ctx context.Context, from sources, onCluster, onRegistry, o
 
 // newInformerCache returns a cache of one cluster-scoped kind. It needs no discovery, because the kind
 // may not be served yet.
-func newInformerCache(config *clientrest.Config, addToScheme func(*runtime.Scheme) error, kind schema.GroupVersionKind) (cache.Cache, error) {
+func newInformerCache(config *clientrest.Config, addToScheme func(*runtime.Scheme) error,
+	kind schema.GroupVersionKind) (cache.Cache, error) {
 	scheme := runtime.NewScheme()
 	if err := addToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
@@ -63,7 +65,8 @@ func newInformerCache(config *clientrest.Config, addToScheme func(*runtime.Schem
 	reconnecting.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return reconnect.NewTransport(next, reconnect.Options{WatchTimeout: -1, RetryUnavailable: true})
 	})
-	return cache.New(reconnecting, cache.Options{Scheme: scheme, Mapper: newMapper(kind), DefaultTransform: cache.TransformStripManagedFields()})
+	return cache.New(reconnecting, cache.Options{Scheme: scheme, Mapper: newMapper(kind),
+		DefaultTransform: cache.TransformStripManagedFields()})
 }
 
 // newMapper returns a mapper of one cluster-scoped kind.
@@ -74,7 +77,8 @@ func newMapper(kind schema.GroupVersionKind) meta.RESTMapper {
 }
 
 // addInformer adds handlers for the names of changed objects, and of deleted objects. onGone may be nil.
-func addInformer(ctx context.Context, from cache.Cache, example client.Object, onChange, onGone func(name string)) (toolscache.SharedIndexInformer, error) {
+func addInformer(ctx context.Context, from cache.Cache, example client.Object, onChange,
+	onGone func(name string)) (toolscache.SharedIndexInformer, error) {
 	found, err := from.GetInformer(ctx, example, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching %T: %w", example, err)

@@ -55,14 +55,18 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	}
 	source, backend := []string{"cluster", "kind"}, []string{"backend"}
 	m := &metrics{
-		registerer:     registerer,
-		objects:        prometheus.NewGaugeVec(gauge("cached_objects", "Cached objects by member cluster and kind."), source),
-		bytes:          prometheus.NewGaugeVec(gauge("cached_bytes", "Memory of the cached objects in bytes, by member cluster and kind."), source),
-		watches:        prometheus.NewGauge(gauge("proxy_watches", "Open watches of the global proxy.")),
-		indexLag:       prometheus.NewGauge(gauge("index_lag_seconds", "Age in seconds of the oldest change that is not in the full-text index, 0 if there is none.")),
-		openSearchLag:  prometheus.NewGaugeVec(gauge("opensearch_lag_seconds", "Age in seconds of the oldest change that is not in OpenSearch, 0 if there is none."), backend),
-		failing:        prometheus.NewGaugeVec(gauge("opensearch_failing", "1 if OpenSearch does not accept objects, otherwise 0."), backend),
-		rejectedObject: prometheus.NewGaugeVec(gauge("opensearch_rejected_objects", "Objects that OpenSearch rejects for their content or size."), backend),
+		registerer: registerer,
+		objects:    prometheus.NewGaugeVec(gauge("cached_objects", "Cached objects by member cluster and kind."), source),
+		bytes: prometheus.NewGaugeVec(gauge("cached_bytes", "Memory of the cached objects in bytes, by member cluster and kind."),
+			source),
+		watches: prometheus.NewGauge(gauge("proxy_watches", "Open watches of the global proxy.")),
+		indexLag: prometheus.NewGauge(gauge("index_lag_seconds",
+			"Age in seconds of the oldest change that is not in the full-text index, 0 if there is none.")),
+		openSearchLag: prometheus.NewGaugeVec(gauge("opensearch_lag_seconds",
+			"Age in seconds of the oldest change that is not in OpenSearch, 0 if there is none."), backend),
+		failing: prometheus.NewGaugeVec(gauge("opensearch_failing", "1 if OpenSearch does not accept objects, otherwise 0."), backend),
+		rejectedObject: prometheus.NewGaugeVec(gauge("opensearch_rejected_objects", "Objects that OpenSearch rejects for their content or size."),
+			backend),
 	}
 	if registerer == nil {
 		return m, nil

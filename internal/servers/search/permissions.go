@@ -27,7 +27,8 @@ type permissions interface {
 	// Allowed reports whether the caller may use the verb on a resource in a cluster. An empty namespace
 	// means all namespaces. An empty name means all names. A subresource follows the resource, as in
 	// pods/log. An error means that the member does not respond and that its last decision is too old.
-	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
+	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool,
+		error)
 }
 
 // allPermissions allows everything. It is used if permissions for the API of search are sufficient.
@@ -102,7 +103,8 @@ func (p *memberPermissions) Allowed(
 ) (bool, error) {
 	plural, subresource, _ := strings.Cut(resource.Resource, "/")
 	attributes := authorizationv1.ResourceAttributes{
-		Verb: verb, Group: resource.Group, Version: resource.Version, Resource: plural, Subresource: subresource, Namespace: namespace, Name: name,
+		Verb: verb, Group: resource.Group, Version: resource.Version, Resource: plural, Subresource: subresource, Namespace: namespace,
+		Name: name,
 	}
 	key := decisionKey(caller, cluster, attributes)
 	last := p.lastDecision(key)
@@ -141,11 +143,13 @@ func (p *memberPermissions) lastDecision(key string) decision {
 }
 
 // review asks the member and stores the decision.
-func (p *memberPermissions) review(ctx context.Context, key string, caller user.Info, cluster string, attributes authorizationv1.ResourceAttributes) decision {
+func (p *memberPermissions) review(ctx context.Context, key string, caller user.Info, cluster string,
+	attributes authorizationv1.ResourceAttributes) decision {
 	reviewed := p.lastDecision(key)
 	isAllowed, err := p.send(ctx, caller, cluster, attributes)
 	if err != nil {
-		reviewed.err, reviewed.failedAt = fmt.Errorf("reviewing the permissions of user %q in cluster %q: %w", caller.GetName(), cluster, err), p.now()
+		reviewed.err, reviewed.failedAt = fmt.Errorf("reviewing the permissions of user %q in cluster %q: %w", caller.GetName(), cluster, err),
+			p.now()
 	} else {
 		reviewed = decision{isAllowed: isAllowed, decidedAt: p.now()}
 	}
@@ -154,7 +158,8 @@ func (p *memberPermissions) review(ctx context.Context, key string, caller user.
 }
 
 // send reports whether the member allows the request. An error means that there is no decision.
-func (p *memberPermissions) send(ctx context.Context, caller user.Info, cluster string, attributes authorizationv1.ResourceAttributes) (bool, error) {
+func (p *memberPermissions) send(ctx context.Context, caller user.Info, cluster string,
+	attributes authorizationv1.ResourceAttributes) (bool, error) {
 	body, err := json.Marshal(&authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
 		Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes},

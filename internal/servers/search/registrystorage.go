@@ -48,7 +48,8 @@ func newRegistryStorage(scheme *runtime.Scheme, options generic.RESTOptionsGette
 		ResetFieldsStrategy:       writes,
 		TableConvertor:            rest.NewDefaultTableConvertor(resource),
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: withStoragePrefix{options}, AttrFunc: registryAttributes}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: withStoragePrefix{options},
+		AttrFunc: registryAttributes}); err != nil {
 		return nil, fmt.Errorf("opening the storage of resource registries: %w", err)
 	}
 	return &registryStorage{registry: store, status: extensionserver.NewStatusStorage(store, registryStatusStrategy{writes})}, nil

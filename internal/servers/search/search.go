@@ -81,7 +81,9 @@ func newServer(ctx context.Context, o *Options, assemble func(context.Context, s
 			s.Generic.Destroy()
 		}
 	}()
-	s.components, err = assemble(s.lifetime.ctx, sources{options: o, karmada: config.ClientConfig, karmadaClient: karmada, registries: s.Loopback()}) //nolint:contextcheck // the components live as long as the server
+	s.components, err = assemble(s.lifetime.ctx,
+		sources{options: o, karmada: config.ClientConfig, karmadaClient: karmada,
+			registries: s.Loopback()}) //nolint:contextcheck // the components live as long as the server
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,8 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig) error {
 	storage, err := newRegistryStorage(o.scheme, config.RESTOptionsGetter, s.components.rules)
 	if err != nil {
-		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
+		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w",
+			strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
 	resources := map[string]rest.Storage{
 		searchv1alpha1.ResourceRegistryResource:             storage.registry,

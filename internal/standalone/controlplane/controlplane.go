@@ -128,8 +128,9 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	c.Cluster, err = standalone.Start(ctx, standalone.Options{
 		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
 		StartOverAdvice: c.options.StartOverAdvice, Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
-		AuditLog: c.options.AuditLog, AuditPolicy: c.options.AuditPolicy, Log: c.options.Log, ServingNames: []string{aggregated.ServingName, search.ServingName},
-		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
+		AuditLog: c.options.AuditLog, AuditPolicy: c.options.AuditPolicy, Log: c.options.Log,
+		ServingNames: []string{aggregated.ServingName, search.ServingName},
+		Admission:    []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
 		// Resource templates are stored in the control plane, but do not run there. So admission
 		// must not require objects that only clusters with nodes and service accounts have.
 		APIServerFlags: []string{

@@ -90,7 +90,8 @@ func newClientConfig(dir SocketDir, certs pki.Dir) (clientv3.Config, error) {
 		TrustedCAFile: certs.CertFile(certAuthority), CertFile: certs.CertFile(certClient), KeyFile: certs.KeyFile(certClient),
 	}.ClientConfig()
 	if err != nil {
-		return clientv3.Config{}, fmt.Errorf("loading the client certificate of etcd: %w: restart Karmada, which issues missing certificates", err)
+		return clientv3.Config{}, fmt.Errorf("loading the client certificate of etcd: %w: restart Karmada, which issues missing certificates",
+			err)
 	}
 	return clientv3.Config{
 		Endpoints: []string{socketURL(dir)}, TLS: tlsConfig, DialTimeout: connectTimeout, Logger: zap.NewNop(),

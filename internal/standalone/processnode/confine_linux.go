@@ -124,8 +124,10 @@ func addRule(ruleset int, path string, rights uint64) error {
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= fileRights
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(file)}                                                                 // a file descriptor
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) // a file descriptor
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights,
+		Parent_fd: int32(file)} // a file descriptor
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)),
+		0, 0, 0) // a file descriptor
 	if errno != 0 {
 		return fmt.Errorf("adding a Landlock rule for %s: %w", path, errno)
 	}

@@ -148,7 +148,8 @@ func (c *container) waitBackoff(ctx context.Context) bool {
 	if ended != nil {
 		c.updateStatus(func(status *corev1.ContainerStatus) {
 			status.LastTerminationState = corev1.ContainerState{Terminated: ended}
-			status.State = waitingState(reasonCrashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, c.pod.key))
+			status.State = waitingState(reasonCrashLoop,
+				fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, c.pod.key))
 		})
 	}
 	return sleep(ctx, delay)
@@ -293,7 +294,8 @@ func (c *container) prepareCommand(ctx context.Context) (_ layout.Command, reaso
 	if err != nil {
 		return layout.Command{}, reasonConfigError, err
 	}
-	resolved, err := layout.ResolveCommand(layout.Program{Name: selected.name, Path: program, Defaults: defaults}, c.spec, env, mounted, c.pod.address.String(), root)
+	resolved, err := layout.ResolveCommand(layout.Program{Name: selected.name, Path: program, Defaults: defaults}, c.spec, env, mounted,
+		c.pod.address.String(), root)
 	if err != nil {
 		return layout.Command{}, reasonStartError, err
 	}
@@ -314,7 +316,8 @@ func startFailureReason(err error) string {
 func systemFiles() []string {
 	return []string{
 		"/etc/hosts", "/etc/nsswitch.conf", "/etc/localtime", "/usr/share/zoneinfo",
-		"/etc/ssl/certs", "/etc/pki/tls", "/etc/pki/ca-trust", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+		"/etc/ssl/certs", "/etc/pki/tls", "/etc/pki/ca-trust", "/etc/ca-certificates", "/usr/share/ca-certificates",
+		"/usr/local/share/ca-certificates",
 	}
 }
 

@@ -121,11 +121,14 @@ func findProgramIn(program string, dirs []string) (path string, err error) {
 		}
 		// A link to another version of the program, or to the file with all programs, is allowed, but
 		// not a link to another program.
-		if name := filepath.Base(path); name != program && name != Image && (!strings.HasPrefix(name, program+"-") || slices.Contains(Programs(), name)) {
-			return "", fmt.Errorf("program %s is a link to %s: %w: install the program itself", filepath.Join(dir, program), path, errProgramNotFound)
+		if name := filepath.Base(path); name != program && name != Image &&
+			(!strings.HasPrefix(name, program+"-") || slices.Contains(Programs(), name)) {
+			return "", fmt.Errorf("program %s is a link to %s: %w: install the program itself", filepath.Join(dir, program), path,
+				errProgramNotFound)
 		}
 		if !isTrusted(info) {
-			return "", fmt.Errorf("program %s: %w: the owner must be you or root, and the mode must not allow others to write (`chmod go-w %s`)", path, errReplaceable, path)
+			return "", fmt.Errorf("program %s: %w: the owner must be you or root, and the mode must not allow others to write (`chmod go-w %s`)",
+				path, errReplaceable, path)
 		}
 		return path, nil
 	}

@@ -356,7 +356,8 @@ func (p *pod) status() corev1.PodStatus {
 	if p.writtenStatus != nil {
 		// The watch may not have delivered the written status yet.
 		object.Status.StartTime = p.writtenStatus.StartTime
-		object.Status.Conditions = append(p.writtenStatus.Conditions[:len(p.writtenStatus.Conditions):len(p.writtenStatus.Conditions)], object.Status.Conditions...)
+		object.Status.Conditions = append(p.writtenStatus.Conditions[:len(p.writtenStatus.Conditions):len(p.writtenStatus.Conditions)],
+			object.Status.Conditions...)
 	}
 	p.mu.Unlock()
 	f.address, f.now = p.address.String(), p.node.now()
@@ -443,7 +444,8 @@ func (p *pod) Token(ctx context.Context, audiences []string, seconds *int64) (*a
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: object.Name, UID: object.UID},
 	}}
 	account := object.Spec.ServiceAccountName
-	response, err := p.node.options.Client.CoreV1().ServiceAccounts(object.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	response, err := p.node.options.Client.CoreV1().ServiceAccounts(object.Namespace).CreateToken(ctx, account, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("requesting a token of ServiceAccount %q: %w", account, err)
 	}

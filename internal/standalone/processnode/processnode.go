@@ -144,7 +144,8 @@ func New(o Options) *Node {
 	}
 	o.Unconfined = confinement != nil
 	n := &Node{
-		options: o, selectProgram: Container.program, findProgram: FindProgram, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
+		options: o, selectProgram: Container.program, findProgram: FindProgram, now: time.Now, pods: map[types.UID]*pod{},
+		stopped: make(chan struct{}),
 		backoff: restartBackoff{initial: 10 * time.Second, max: 5 * time.Minute, resetAfter: 10 * time.Minute},
 	}
 	return n
@@ -173,7 +174,8 @@ func (n *Node) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching the Pods of node %q: %w", n.options.Name, err)
 	}
-	if n.services, err = services.New(services.Options{Client: n.options.Client, Pods: n.servicePods, Events: n.events, ProxyDir: filepath.Join(n.options.Dir, "proxy")}); err != nil {
+	if n.services, err = services.New(services.Options{Client: n.options.Client, Pods: n.servicePods, Events: n.events,
+		ProxyDir: filepath.Join(n.options.Dir, "proxy")}); err != nil {
 		return fmt.Errorf("starting node %q: %w", n.options.Name, err)
 	}
 	n.goroutines.Go(func() { wait.UntilWithContext(ctx, n.renewHeartbeat, leasePeriod) })
@@ -301,7 +303,8 @@ func (n *Node) writeStatus(ctx context.Context, object *corev1.Pod, status corev
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	_, err = n.options.Client.CoreV1().Pods(object.Namespace).Patch(ctx, object.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = n.options.Client.CoreV1().Pods(object.Namespace).Patch(ctx, object.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if err != nil && !isPodGone(err) {
 		return fmt.Errorf("writing the status of Pod %s: %w", klog.KObj(object), err)
 	}

@@ -91,7 +91,8 @@ func requestedStreams(r *http.Request) (requested map[string]bool, merged bool) 
 	q := r.URL.Query()
 	tty := q.Get("tty") == "1"
 	requested = map[string]bool{corev1.StreamTypeError: true}
-	for parameter, name := range map[string]string{"input": corev1.StreamTypeStdin, "output": corev1.StreamTypeStdout, "error": corev1.StreamTypeStderr} {
+	for parameter, name := range map[string]string{"input": corev1.StreamTypeStdin, "output": corev1.StreamTypeStdout,
+		"error": corev1.StreamTypeStderr} {
 		if q.Get(parameter) == "1" && (name != corev1.StreamTypeStderr || !tty) {
 			requested[name] = true
 		}
@@ -124,7 +125,8 @@ func upgradeConnection(w http.ResponseWriter, r *http.Request) (httpstream.Conne
 
 var errStreamsNotOpened = errors.New("the client did not open the requested streams")
 
-func awaitStreams(opened <-chan httpstream.Stream, conn httpstream.Connection, requested map[string]bool) (map[string]httpstream.Stream, error) {
+func awaitStreams(opened <-chan httpstream.Stream, conn httpstream.Connection,
+	requested map[string]bool) (map[string]httpstream.Stream, error) {
 	limit := time.NewTimer(streamsTimeout)
 	defer limit.Stop()
 	streams := map[string]httpstream.Stream{}
@@ -170,7 +172,8 @@ func exitStatus(err error) *metav1.Status {
 			Message: "command terminated with non-zero exit code " + code,
 		}
 	default:
-		return &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Message: err.Error(), Code: http.StatusInternalServerError}
+		return &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Message: err.Error(),
+			Code: http.StatusInternalServerError}
 	}
 }
 

@@ -81,7 +81,8 @@ func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (
 		return backupManifest{}, err
 	}
 	if pid == 0 {
-		return backupManifest{}, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s` and retry", errNotRunning, dir.path, dir.quoted())
+		return backupManifest{}, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s` and retry", errNotRunning, dir.path,
+			dir.quoted())
 	}
 	if _, err := os.Lstat(file); err == nil {
 		return backupManifest{}, fmt.Errorf("writing %s: %w: choose another name", file, ErrExists)

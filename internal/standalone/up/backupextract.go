@@ -64,7 +64,8 @@ func (o *openBackup) Extract(into string) error {
 			return damagedError(o.path, fmt.Errorf("%q: %w", want.Name, err))
 		}
 		if header.Name != want.Name || header.Size != want.Size || header.Typeflag != tar.TypeReg || !filepath.IsLocal(want.Name) {
-			return damagedError(o.path, fmt.Errorf("the archive has %q (%d bytes) where the manifest lists %q (%d bytes)", header.Name, header.Size, want.Name, want.Size))
+			return damagedError(o.path, fmt.Errorf("the archive has %q (%d bytes) where the manifest lists %q (%d bytes)", header.Name, header.Size,
+				want.Name, want.Size))
 		}
 		if err := o.extractFile(want, filepath.Join(into, want.Name)); err != nil {
 			return err

@@ -26,7 +26,8 @@ func (m backupManifest) CheckReadable(reader backupVersions) error {
 	case m.Format < 1:
 		return fmt.Errorf("%w: the manifest has no format", ErrDamaged)
 	case m.Format > backupFormatVersion:
-		return fmt.Errorf("%w: it has format %d, and the newest supported format is %d: %s", errUnsupportedBackup, m.Format, backupFormatVersion, newerProgram)
+		return fmt.Errorf("%w: it has format %d, and the newest supported format is %d: %s", errUnsupportedBackup, m.Format, backupFormatVersion,
+			newerProgram)
 	case !slices.ContainsFunc(m.Files, func(file backupFile) bool { return file.Name == snapshotName }):
 		return fmt.Errorf("%w: it has no snapshot of etcd", ErrDamaged)
 	}
@@ -50,10 +51,12 @@ func validateBackupVersion(component, writer, reader, newerProgram string) error
 		return fmt.Errorf("parsing the version of %s: %w", component, err)
 	}
 	if writerVersion.Major() != readerVersion.Major() {
-		return fmt.Errorf("%w: it was written by %s %s, and this program has %s: restore it with a program that has %s %d", errUnsupportedBackup, component, writer, reader, component, writerVersion.Major())
+		return fmt.Errorf("%w: it was written by %s %s, and this program has %s: restore it with a program that has %s %d", errUnsupportedBackup,
+			component, writer, reader, component, writerVersion.Major())
 	}
 	if writerVersion.Minor() > readerVersion.Minor() {
-		return fmt.Errorf("%w: it was written by %s %s, and this program has %s: %s", errUnsupportedBackup, component, writer, reader, newerProgram)
+		return fmt.Errorf("%w: it was written by %s %s, and this program has %s: %s", errUnsupportedBackup, component, writer, reader,
+			newerProgram)
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func (m memberChange) validate() error {
 	switch {
 	case m.Members != nil && m.Add == "" && m.Remove == "":
 		if *m.Members < 0 || *m.Members > maxMembers || m.PullMembers > *m.Members {
-			return fmt.Errorf("--members %d with --pull-members %d: both must be between 0 and %d, and --pull-members not more than --members", *m.Members, m.PullMembers, maxMembers)
+			return fmt.Errorf("--members %d with --pull-members %d: both must be between 0 and %d, and --pull-members not more than --members",
+				*m.Members, m.PullMembers, maxMembers)
 		}
 		return nil
 	case m.Members == nil && m.Add != "" && m.Remove == "":
@@ -161,7 +162,8 @@ func (i *installation) addMember(ctx context.Context, change memberChange, progr
 	}
 	if change.Region != "" {
 		if before := i.state.Regions[name]; before != "" && before != change.Region {
-			return fmt.Errorf("--region %s: the nodes of member %q, whose data was kept, are in region %s: omit --region, or choose another name", change.Region, name, before)
+			return fmt.Errorf("--region %s: the nodes of member %q, whose data was kept, are in region %s: omit --region, or choose another name",
+				change.Region, name, before)
 		}
 		i.state.Regions[name] = change.Region
 	}
@@ -235,7 +237,8 @@ func (i *installation) removeCluster(ctx context.Context, member string, force b
 		err = push.Unjoin{Name: clusters[at].Name, Karmada: i.control.Config(), Member: config, Force: force}.Run(ctx)
 	}
 	if err != nil && !force {
-		return fmt.Errorf("%w: the member keeps running; --force removes it even if it does not respond, or if its objects cannot be deleted", err)
+		return fmt.Errorf("%w: the member keeps running; --force removes it even if it does not respond, or if its objects cannot be deleted",
+			err)
 	}
 	return err
 }
@@ -259,7 +262,8 @@ func (i *installation) stopMember(ctx context.Context, name string, deleteData b
 	errs := []error{i.writeMembersKubeconfig(), i.publishEstimators(ctx, progress)}
 	if deleteData {
 		certs := pki.Dir{Path: i.dir.estimatorsDir()}
-		errs = append(errs, i.dir.deleteMemberDir(name), os.RemoveAll(certs.CertFile(estimatorServerCert(name))), os.RemoveAll(certs.KeyFile(estimatorServerCert(name))))
+		errs = append(errs, i.dir.deleteMemberDir(name), os.RemoveAll(certs.CertFile(estimatorServerCert(name))),
+			os.RemoveAll(certs.KeyFile(estimatorServerCert(name))))
 	}
 	return errors.Join(errs...)
 }

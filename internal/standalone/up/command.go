@@ -100,22 +100,31 @@ a greater number of members adds the missing ones.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Directory of all data of the installation")
-	flags.IntVar(&o.Members, membersFlag, o.Members, "Number of simulated member clusters, member1 to memberN. By default the same as in the last start. While Karmada runs, a greater number adds members")
-	flags.IntVar(&o.PullMembers, pullMembersFlag, o.PullMembers, "Number of members in pull mode, which are served by an agent. Requires --members. By default every third: member3, member6 and so on")
-	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, fmt.Sprintf("Number of simulated nodes of each member cluster. By default the same as in the last start, initially %d", standalone.DefaultNodeOptions().Count))
+	flags.IntVar(&o.Members, membersFlag, o.Members,
+		"Number of simulated member clusters, member1 to memberN. By default the same as in the last start. While Karmada runs, a greater number adds members")
+	flags.IntVar(&o.PullMembers, pullMembersFlag, o.PullMembers,
+		"Number of members in pull mode, which are served by an agent. Requires --members. By default every third: member3, member6 and so on")
+	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember,
+		fmt.Sprintf("Number of simulated nodes of each member cluster. By default the same as in the last start, initially %d",
+			standalone.DefaultNodeOptions().Count))
 	flags.BoolVar(&join, "join", true, "Register the member clusters. With false you register them with karmadactl join. By default the same as in the last start")
 	flags.StringSliceVar(&o.Components, componentsFlag, o.Components,
 		"Components of Karmada to run: * is all, x is the component x, -x excludes x, an empty value is none. All components: "+strings.Join(components.SelectableNames(), ", "))
 	o.Gates.AddFlag(flags)
 	flags.StringArrayVar(&o.ExtraConfig, extraConfigFlag, nil,
-		"Flag of a component, as COMPONENT.FLAG=VALUE. May be repeated. Components: "+strings.Join(components.ConfigurableNames(), ", ")+"; their --help lists the flags")
+		"Flag of a component, as COMPONENT.FLAG=VALUE. May be repeated. Components: "+strings.Join(components.ConfigurableNames(),
+			", ")+"; their --help lists the flags")
 	addLifetimeFlag(flags, &o.CertificateLifetime)
-	flags.StringVar(&o.AuditLog, auditLogFlag, "", "Write an audit log of the API server of the control plane to this file, without request bodies. Without a value: "+auditLogDefault)
+	flags.StringVar(&o.AuditLog, auditLogFlag, "",
+		"Write an audit log of the API server of the control plane to this file, without request bodies. Without a value: "+auditLogDefault)
 	flags.Lookup(auditLogFlag).NoOptDefVal = auditLogDefault
-	flags.BoolVar(&o.Failover, failoverFlag, o.Failover, "Let NoExecute taints of clusters evict workloads: sets the feature gate Failover, and the flags enable-no-execute-taint-eviction of karmada-controller-manager and allow-no-execute-taint-policy of karmada-webhook")
-	flags.BoolVar(&runPrograms, memberProgramsFlag, true, "Run Pods of Karmada's images in members, such as agents, as processes of this machine. By default enabled if --bind-address is a loopback address and the kernel can confine the processes to their files. Setting the flag enables them in any case")
+	flags.BoolVar(&o.Failover, failoverFlag, o.Failover,
+		"Let NoExecute taints of clusters evict workloads: sets the feature gate Failover, and the flags enable-no-execute-taint-eviction of karmada-controller-manager and allow-no-execute-taint-policy of karmada-webhook")
+	flags.BoolVar(&runPrograms, memberProgramsFlag, true,
+		"Run Pods of Karmada's images in members, such as agents, as processes of this machine. By default enabled if --bind-address is a loopback address and the kernel can confine the processes to their files. Setting the flag enables them in any case")
 	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and continue in the background")
-	flags.StringVar(&o.BindAddress, bindAddressFlag, o.BindAddress, "Address on which the API server listens. With an address other than loopback, other machines can connect")
+	flags.StringVar(&o.BindAddress, bindAddressFlag, o.BindAddress,
+		"Address on which the API server listens. With an address other than loopback, other machines can connect")
 	return cmd
 }
 
@@ -163,7 +172,8 @@ func (o *Options) changeOfRunning(ctx context.Context, flags *pflag.FlagSet) (*m
 		}
 	})
 	if len(others) > 0 {
-		return nil, NewUsageError(fmt.Errorf("%s cannot change while process %d runs: stop it first with `%s`, or set --%s alone to add members", strings.Join(others, ", "), pid, dir.stopCommand(), membersFlag))
+		return nil, NewUsageError(fmt.Errorf("%s cannot change while process %d runs: stop it first with `%s`, or set --%s alone to add members",
+			strings.Join(others, ", "), pid, dir.stopCommand(), membersFlag))
 	}
 	return &memberChange{Members: &o.Members, PullMembers: o.PullMembers}, nil
 }
@@ -296,7 +306,8 @@ func SilenceLibraries() { redirectLogs(io.Discard) }
 // addLifetimeFlag adds a hidden flag for tests of certificate renewal. Users do not need it,
 // because certificates are renewed automatically.
 func addLifetimeFlag(flags *pflag.FlagSet, lifetime *time.Duration) {
-	flags.DurationVar(lifetime, "certificate-lifetime", pki.DefaultLeafLifetime, "Validity of issued certificates. Each is renewed when a third of its validity is left")
+	flags.DurationVar(lifetime, "certificate-lifetime", pki.DefaultLeafLifetime,
+		"Validity of issued certificates. Each is renewed when a third of its validity is left")
 	_ = flags.MarkHidden("certificate-lifetime")
 }
 

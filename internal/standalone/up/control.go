@@ -115,7 +115,8 @@ func requestChange(ctx context.Context, dir dataDir, change memberChange, out io
 	}
 	connection, err := dialChanges(dir)
 	if err != nil {
-		return fmt.Errorf("%w (process %d), and changes its members only when it is ready: see `karmada status --data-dir %s`", errStarting, pid, dir.quoted())
+		return fmt.Errorf("%w (process %d), and changes its members only when it is ready: see `karmada status --data-dir %s`", errStarting, pid,
+			dir.quoted())
 	}
 	defer func() { _ = connection.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()

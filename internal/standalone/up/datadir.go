@@ -54,7 +54,8 @@ func (d dataDir) startOverAdvice() string {
 func (d dataDir) startOverMemberAdvice(name string) string {
 	return fmt.Sprintf("start over with this member only: run `karmada down --data-dir %[1]s`, remove %[2]s, and run `karmada up --join=false --data-dir %[1]s`. "+
 		"Remove its Cluster with `karmadactl unjoin %[3]s --force`, or in pull mode with `karmadactl unregister %[3]s --force --cluster-kubeconfig=%[4]s --karmada-config=%[5]s`. "+
-		"Then run `karmada down --data-dir %[1]s` and `karmada up --join --data-dir %[1]s`", d.quoted(), console.ShellWord(d.memberDir(name)), name, console.ShellWord(d.membersKubeconfig()), console.ShellWord(d.karmadaKubeconfig()))
+		"Then run `karmada down --data-dir %[1]s` and `karmada up --join --data-dir %[1]s`", d.quoted(), console.ShellWord(d.memberDir(name)),
+		name, console.ShellWord(d.membersKubeconfig()), console.ShellWord(d.karmadaKubeconfig()))
 }
 
 // replacedInfix and a time are appended to the name of a control plane's directory when a restore replaces
@@ -152,14 +153,16 @@ func (d dataDir) restrictAccess() error {
 func (d dataDir) contents() ([]string, error) {
 	replaced, err := d.replacedControlPlanes()
 	return append(replaced,
-		d.restoreStagingDir(), d.membersDir(), d.controlPlaneDir(), d.estimatorsDir(), d.logsDir(), d.auditDir(), d.karmadaKubeconfig(), d.membersKubeconfig(), d.processesFile(), d.changesTokenFile(), filepath.Join(d.path, changesSocket), d.lockFile(), d.stateFile()), err
+		d.restoreStagingDir(), d.membersDir(), d.controlPlaneDir(), d.estimatorsDir(), d.logsDir(), d.auditDir(), d.karmadaKubeconfig(),
+		d.membersKubeconfig(), d.processesFile(), d.changesTokenFile(), filepath.Join(d.path, changesSocket), d.lockFile(), d.stateFile()), err
 }
 
 // foreignFile returns the name of a file that Karmada never creates. It returns an empty string if there is
 // none or if the directory is a Karmada data directory.
 func (d dataDir) foreignFile(entries []os.DirEntry) string {
 	// An interrupted start creates these files, but other programs may create them too.
-	ambiguousNames := []string{filepath.Base(d.logsDir()), filepath.Base(d.lockFile()), filepath.Base(d.stateFile()) + unfinishedSuffix, filepath.Base(d.restoreStagingDir())}
+	ambiguousNames := []string{filepath.Base(d.logsDir()), filepath.Base(d.lockFile()), filepath.Base(d.stateFile()) + unfinishedSuffix,
+		filepath.Base(d.restoreStagingDir())}
 	identifyingNames := []string{filepath.Base(d.stateFile()), filepath.Base(d.controlPlaneDir()), filepath.Base(d.karmadaKubeconfig())}
 	other := ""
 	for _, entry := range entries {

@@ -63,7 +63,8 @@ func (o Options) arguments() []string {
 	args := []string{
 		"up", "--data-dir", o.DataDir, "--" + bindAddressFlag, o.BindAddress,
 		"--" + componentsFlag + "=" + strings.Join(o.Components, ","),
-		"--" + gatesFlag + "=" + o.Gates.Given(), "--" + auditLogFlag + "=" + o.AuditLog, "--" + failoverFlag + "=" + strconv.FormatBool(o.Failover),
+		"--" + gatesFlag + "=" + o.Gates.Given(), "--" + auditLogFlag + "=" + o.AuditLog,
+		"--" + failoverFlag + "=" + strconv.FormatBool(o.Failover),
 	}
 	// All settings are passed, because settings that are not passed would be those of the last start.
 	for _, entry := range append([]string{""}, o.ExtraConfig...) {

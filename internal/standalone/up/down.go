@@ -74,7 +74,8 @@ func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) e
 		return err
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(out, "Karmada is stopped and its data is removed from %s. Other files in it are kept: %s\n", dir.path, strings.Join(others, " "))
+		fmt.Fprintf(out, "Karmada is stopped and its data is removed from %s. Other files in it are kept: %s\n", dir.path,
+			strings.Join(others, " "))
 		return nil
 	}
 	fmt.Fprintf(out, "Karmada is stopped and %s is removed.\n", dir.path)

@@ -35,7 +35,8 @@ func (r *restoreOptions) clientConfig(ctx context.Context, dir dataDir) (*rest.C
 		return nil, err
 	}
 	if pid == 0 {
-		return nil, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s`, or select another control plane with --kubeconfig", errNotRunning, dir.path, dir.quoted())
+		return nil, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s`, or select another control plane with --kubeconfig",
+			errNotRunning, dir.path, dir.quoted())
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", dir.karmadaKubeconfig())
 	if err != nil {
@@ -52,7 +53,8 @@ func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch,
 		return domain.Epoch{}, nil, nil
 	}
 	if err != nil {
-		return domain.Epoch{}, nil, fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
+		return domain.Epoch{}, nil, fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName,
+			err)
 	}
 	return domain.Read(stored.Data, stored.Annotations), stored, nil
 }
@@ -89,6 +91,7 @@ func (r *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io
 	if err != nil {
 		return fmt.Errorf("confirming the restore: %w", err)
 	}
-	fmt.Fprintf(out, "The restore is confirmed: the control plane is %s. Held deletions in member clusters are executed within a minute.\n", confirmed.DescribeOrigin())
+	fmt.Fprintf(out, "The restore is confirmed: the control plane is %s. Held deletions in member clusters are executed within a minute.\n",
+		confirmed.DescribeOrigin())
 	return nil
 }

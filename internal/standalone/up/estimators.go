@@ -104,7 +104,8 @@ func (i *installation) maintainEstimatorCertificates(ctx context.Context, karmad
 		klog.FromContext(ctx).Error(err, "Reading the authority of estimators", "directory", i.dir.estimatorsDir())
 		return
 	}
-	i.dir.renewEstimatorCertificates(ctx, sharedCertificates(authority, i.options.CertificateLifetime), func() error { return i.dir.publishCertificate(ctx, karmada) })
+	i.dir.renewEstimatorCertificates(ctx, sharedCertificates(authority, i.options.CertificateLifetime),
+		func() error { return i.dir.publishCertificate(ctx, karmada) })
 }
 
 // maintainMemberCertificate renews the serving certificate of a member's estimator until ctx ends.
@@ -139,7 +140,8 @@ func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) e
 	defer cancel()
 	certs, data := pki.Dir{Path: d.estimatorsDir()}, map[string][]byte{}
 	for key, file := range map[string]string{
-		install.CertKey: certs.CertFile(estimatorAddonCert), install.KeyKey: certs.KeyFile(estimatorAddonCert), install.CAKey: certs.CertFile(estimatorCA),
+		install.CertKey: certs.CertFile(estimatorAddonCert), install.KeyKey: certs.KeyFile(estimatorAddonCert),
+		install.CAKey: certs.CertFile(estimatorCA),
 	} {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -151,7 +153,8 @@ func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) e
 	if err != nil {
 		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	_, err = newApplier(karmadaClient).Apply(ctx, install.NewSecret(clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.CertificateSecret, data))
+	_, err = newApplier(karmadaClient).Apply(ctx,
+		install.NewSecret(clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.CertificateSecret, data))
 	if foreign := (*install.ForeignError)(nil); errors.As(err, &foreign) {
 		return nil
 	}

@@ -108,7 +108,8 @@ func acquireMemberDir(ctx context.Context, path string, timeout time.Duration) (
 		return err == nil, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return nil, fmt.Errorf("the process of an earlier start still runs after %s: end it with `kill -9 %d`, no data is lost", timeout, dir.recordedHolder())
+		return nil, fmt.Errorf("the process of an earlier start still runs after %s: end it with `kill -9 %d`, no data is lost", timeout,
+			dir.recordedHolder())
 	}
 	return release, err
 }

@@ -41,7 +41,8 @@ func memberAddCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&path, "data-dir", path, "Data directory of the installation, as given to karmada up")
 	cmd.Flags().BoolVar(&change.Pull, "pull", false, "Register the member in pull mode, in which an agent serves it")
-	cmd.Flags().StringVar(&change.Region, "region", "", "Region of the member's Cluster and nodes. By default one of east, west, north and south")
+	cmd.Flags().StringVar(&change.Region, "region", "",
+		"Region of the member's Cluster and nodes. By default one of east, west, north and south")
 	return cmd
 }
 
@@ -62,7 +63,8 @@ clusters first, taint the Cluster with the effect NoExecute and wait until they 
 		},
 	}
 	cmd.Flags().StringVar(&path, "data-dir", path, "Data directory of the installation, as given to karmada up")
-	cmd.Flags().BoolVar(&change.Force, "force", false, "Remove the member even if its objects cannot be deleted, or if a finalizer keeps its Cluster")
+	cmd.Flags().BoolVar(&change.Force, "force", false,
+		"Remove the member even if its objects cannot be deleted, or if a finalizer keeps its Cluster")
 	return cmd
 }
 
@@ -133,9 +135,12 @@ func (m *memberOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.Nodes.Region, "region", "", "Region label of the nodes")
 	flags.StringSliceVar(&m.Nodes.Zones, "zones", nil, "Zone labels of the nodes, assigned round-robin")
 	flags.StringVar(&m.ProgramsDisabled, "programs-off", "", "Do not run Pods as processes of this machine, and report this reason")
-	flags.BoolVar(&m.AllowUnconfined, "programs-unconfined", false, "Run Pods as processes even if the kernel cannot confine them to their files")
-	flags.IntVar(&m.EstimatorPort, "estimator-port", 0, "Port on which the member serves estimates of its free capacity. 0 selects a free port")
-	flags.StringVar(&m.EstimatorsDir, "estimators-dir", "", "Directory with the certificates of estimators. Without it, the member serves no estimates")
+	flags.BoolVar(&m.AllowUnconfined, "programs-unconfined", false,
+		"Run Pods as processes even if the kernel cannot confine them to their files")
+	flags.IntVar(&m.EstimatorPort, "estimator-port", 0,
+		"Port on which the member serves estimates of its free capacity. 0 selects a free port")
+	flags.StringVar(&m.EstimatorsDir, "estimators-dir", "",
+		"Directory with the certificates of estimators. Without it, the member serves no estimates")
 	flags.StringVar(&m.FeatureGates, "feature-gates", "", "Feature gates of the estimator, as given to karmada up")
 	addLifetimeFlag(flags, &m.CertificateLifetime)
 }

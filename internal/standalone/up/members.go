@@ -34,7 +34,8 @@ func (i *installation) updateMembers() (err error) {
 		i.progress.report(event{Text: fmt.Sprintf("%s: not started, because --members is %d; their data is kept, and their Clusters stay until `karmadactl unjoin` or `unregister`",
 			strings.Join(removed, ", "), i.options.Members)})
 	}
-	i.state.PullMembers, err = selectPullMembers(i.state.Members, i.options.PullMembers, i.programsDisabled, func(text string) { i.progress.report(event{Text: text}) })
+	i.state.PullMembers, err = selectPullMembers(i.state.Members, i.options.PullMembers, i.programsDisabled,
+		func(text string) { i.progress.report(event{Text: text}) })
 	if i.programsDisabled != nil || i.options.PullMembers < 0 {
 		// The mode of members that are registered does not change.
 		added := slices.DeleteFunc(i.state.PullMembers, func(name string) bool { return slices.Contains(before, name) })
@@ -82,7 +83,8 @@ func (i *installation) reportIdleMembers() {
 		return
 	}
 	i.idleMembers = i.state.PullMembers
-	i.progress.report(event{Text: fmt.Sprintf("%s: no agent runs in these members: %v", strings.Join(i.idleMembers, ", "), i.programsDisabled)})
+	i.progress.report(event{Text: fmt.Sprintf("%s: no agent runs in these members: %v", strings.Join(i.idleMembers, ", "),
+		i.programsDisabled)})
 }
 
 // prepareMembers assigns a region, ports and certificates to the state's members, and stores the state.

@@ -93,7 +93,8 @@ func (i *installation) registerMember(ctx context.Context, name string, location
 
 func (i *installation) resumeRegistration(ctx context.Context, name string, location topology, member *rest.Config, token string) error {
 	for lastTry := false; ; lastTry = true {
-		installed, err := resumeInterrupted(ctx, interruptedRegistration{cluster: name, token: token, ca: i.control.CA().Cert}, i.control.Config(), member)
+		installed, err := resumeInterrupted(ctx, interruptedRegistration{cluster: name, token: token, ca: i.control.CA().Cert},
+			i.control.Config(), member)
 		if err != nil || installed {
 			return err
 		}
@@ -194,7 +195,8 @@ func (i *installation) joinedClusters(members []string, errs []error, progress *
 			progress.report(event{Text: fmt.Sprintf("%s is not registered: %v", name, preflight)})
 			continue
 		}
-		if registered := (*registration.RegisteredError)(nil); errors.As(errs[n], &registered) && registered.Existing.Name != name && registered.Existing.Spec.ID == registered.ID {
+		if registered := (*registration.RegisteredError)(nil); errors.As(errs[n], &registered) && registered.Existing.Name != name &&
+			registered.Existing.Spec.ID == registered.ID {
 			progress.report(event{Text: fmt.Sprintf("%s stays registered as Cluster %s", name, registered.Existing.Name)})
 			joined = append(joined, registered.Existing.Name)
 			continue

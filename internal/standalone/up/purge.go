@@ -49,7 +49,8 @@ func (c *credentialsHeldError) Error() string {
 	return fmt.Sprintf("not removing %s: %s that %s would keep the credentials of this control plane: %s. "+
 		"%s, while `karmada up --data-dir %s` runs: %s%s. Without the kubeconfig of the cluster, its credentials stay valid there. "+
 		"With --force the data is removed anyway; the clusters keep the service accounts of Karmada with their roles and bindings, agents, and propagated objects",
-		c.dir.path, countOf(c.holders.Count(), "cluster"), subject, c.holders, removal, c.dir.quoted(), strings.Join(c.leaveCommands(), ", "), followUp)
+		c.dir.path, countOf(c.holders.Count(), "cluster"), subject, c.holders, removal, c.dir.quoted(), strings.Join(c.leaveCommands(), ", "),
+		followUp)
 }
 
 // leaveCommands returns, for each mode, the command that removes one of the clusters from the control plane.

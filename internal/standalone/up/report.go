@@ -86,9 +86,11 @@ func (r *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advic
 	}
 	switch {
 	case found.Restored == "":
-		fmt.Fprintf(advice, "\nThe control plane was not restored. Found %s in %s.\n", countOf(total, "difference"), countOf(len(found.Clusters), "cluster"))
+		fmt.Fprintf(advice, "\nThe control plane was not restored. Found %s in %s.\n", countOf(total, "difference"),
+			countOf(len(found.Clusters), "cluster"))
 	case found.Confirmed:
-		fmt.Fprintf(advice, "\nThe control plane is %s. The restore is confirmed. Found %s in %s.\n", found.Restored, countOf(total, "difference"), countOf(len(found.Clusters), "cluster"))
+		fmt.Fprintf(advice, "\nThe control plane is %s. The restore is confirmed. Found %s in %s.\n", found.Restored,
+			countOf(total, "difference"), countOf(len(found.Clusters), "cluster"))
 	default:
 		fmt.Fprintf(advice, "\nThe control plane is %s. Found %s in %s. No objects are deleted in the clusters until `karmada restore --confirm`. Orphans, which no Work describes, stay even then.\n",
 			found.Restored, countOf(total, "difference"), countOf(len(found.Clusters), "cluster"))
@@ -171,7 +173,8 @@ func managedObjects(listing member.ManagedObjects, namespace string) []domain.Me
 	var found []domain.MemberObject
 	for _, each := range listing.Objects {
 		annotations := each.GetAnnotations()
-		workKey := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
+		workKey := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation],
+			Name: annotations[workv1alpha1.WorkNameAnnotation]}
 		if workKey.Namespace == namespace {
 			found = append(found, domain.MemberObject{
 				Kind: each.GroupVersionKind().GroupKind(), Key: domain.ObjectKey{Namespace: each.GetNamespace(), Name: each.GetName()},

@@ -56,7 +56,8 @@ After the next karmada up no objects are deleted in member clusters until you co
 	flags.StringVar(&o.dataDir, "data-dir", o.dataDir, "Data directory of the installation, as given to karmada up")
 	flags.BoolVar(&o.report, "report", false, "Show how member clusters differ from the desired state of the restored control plane")
 	flags.BoolVar(&o.confirm, "confirm", false, "Confirm the restore, so that the control plane deletes objects in member clusters again")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of a control plane that `karmada up` does not run, for --report and --confirm. By default the kubeconfig in the data directory")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"Kubeconfig of a control plane that `karmada up` does not run, for --report and --confirm. By default the kubeconfig in the data directory")
 	o.format.AddFlag(cmd)
 	return cmd
 }
@@ -109,7 +110,8 @@ func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time)
 	}
 	defer func() { _ = opened.Close() }()
 	result := restoreResult{manifest: opened.Manifest}
-	if err := result.manifest.CheckReadable(backupVersions{Kubernetes: kubernetesversion.DefaultKubeBinaryVersion, Etcd: etcdversion.Version}); err != nil {
+	if err := result.manifest.CheckReadable(backupVersions{Kubernetes: kubernetesversion.DefaultKubeBinaryVersion,
+		Etcd: etcdversion.Version}); err != nil {
 		return result, fmt.Errorf("%s: %w", file, err)
 	}
 	release, err := dir.lockForRestore(ctx)

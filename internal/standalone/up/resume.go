@@ -43,7 +43,8 @@ func retryUnavailable(ctx context.Context, attempt func() error) error {
 
 // isUnavailable reports whether a request failed because the server did not run or has ended.
 func isUnavailable(err error) bool {
-	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
+		utilnet.IsHTTP2ConnectionLost(err)
 }
 
 // resumeInterrupted continues an interrupted registration. It returns true if the agent is

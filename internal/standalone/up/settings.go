@@ -63,7 +63,8 @@ func (o *Options) restoreSettings(stored storedSettings, isSet func(flag string)
 	}
 	if !isSet(gatesFlag) && stored.FeatureGates != "" {
 		if err := o.Gates.Set(stored.FeatureGates); err != nil {
-			return NewUsageError(fmt.Errorf("--%s=%s, a setting of the last start: %w: set the flag, an empty value is the default", gatesFlag, stored.FeatureGates, err))
+			return NewUsageError(fmt.Errorf("--%s=%s, a setting of the last start: %w: set the flag, an empty value is the default", gatesFlag,
+				stored.FeatureGates, err))
 		}
 	}
 	if !isSet(extraConfigFlag) {

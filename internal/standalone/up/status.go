@@ -72,7 +72,8 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 		}
 		fmt.Fprint(advice, found.metricsAdvice())
 		if len(found.Excluded) > 0 {
-			fmt.Fprintf(advice, "\nKarmada does not run these components here: %s\nRun each of them with --kubeconfig %s\n", strings.Join(found.Excluded, " "), console.ShellWord(found.Kubeconfig))
+			fmt.Fprintf(advice, "\nKarmada does not run these components here: %s\nRun each of them with --kubeconfig %s\n",
+				strings.Join(found.Excluded, " "), console.ShellWord(found.Kubeconfig))
 		}
 		fmt.Fprintf(advice, "\nexport KUBECONFIG=%s\n", console.ShellWord(found.Kubeconfig))
 		if found.Restored != "" {
@@ -222,7 +223,8 @@ func (s statusRow) displayName() string {
 func (s status) output() console.Output {
 	output := console.Output{Header: []string{"COMPONENT", "STATE", "ADDRESS", "LOG", "METRICS"}, NarrowColumns: 3, ColumnGap: 3, Object: s}
 	for _, row := range s.Components {
-		output.Rows = append(output.Rows, []string{row.displayName(), row.State, row.Address, cmp.Or(row.Log, "<none>"), cmp.Or(row.Metrics, "<none>")})
+		output.Rows = append(output.Rows, []string{row.displayName(), row.State, row.Address, cmp.Or(row.Log, "<none>"),
+			cmp.Or(row.Metrics, "<none>")})
 		output.Names = append(output.Names, strings.ToLower(row.Kind)+"/"+row.Name)
 	}
 	return output
@@ -264,10 +266,12 @@ func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []member
 
 // metricsAdvice describes how to read the metrics of each process.
 func (s status) metricsAdvice() string {
-	text := fmt.Sprintf("\nMetrics of the control plane: kubectl --kubeconfig %s get --raw %s\n", console.ShellWord(s.Kubeconfig), standalone.MetricsPath)
+	text := fmt.Sprintf("\nMetrics of the control plane: kubectl --kubeconfig %s get --raw %s\n", console.ShellWord(s.Kubeconfig),
+		standalone.MetricsPath)
 	for _, row := range s.Components {
 		if row.Metrics != "" && row.Kind != kindControlPlane {
-			return text + fmt.Sprintf("Metrics of %s: kubectl --kubeconfig %[2]s --context %[1]s get --raw %[3]s\n", row.context, console.ShellWord(dataDir{s.DataDir}.membersKubeconfig()), standalone.MetricsPath)
+			return text + fmt.Sprintf("Metrics of %s: kubectl --kubeconfig %[2]s --context %[1]s get --raw %[3]s\n", row.context,
+				console.ShellWord(dataDir{s.DataDir}.membersKubeconfig()), standalone.MetricsPath)
 		}
 	}
 	return text

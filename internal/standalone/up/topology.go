@@ -63,7 +63,8 @@ func newMemberProcess(o memberOptions, nodes int, location topology) *exec.Cmd {
 		self = os.Args[0]
 	}
 	cmd := exec.Command(self, "member", memberRun, "--name", o.Name, "--data-dir", o.Dir, "--port", strconv.Itoa(o.Port),
-		"--nodes", strconv.Itoa(nodes), "--region", location.Region, "--zones", strings.Join(location.Zones, ","), "--certificate-lifetime", o.CertificateLifetime.String(),
+		"--nodes", strconv.Itoa(nodes), "--region", location.Region, "--zones", strings.Join(location.Zones, ","), "--certificate-lifetime",
+		o.CertificateLifetime.String(),
 		"--estimator-port", strconv.Itoa(o.EstimatorPort), "--estimators-dir", o.EstimatorsDir, "--feature-gates", o.FeatureGates)
 	if o.ProgramsDisabled != "" {
 		cmd.Args = append(cmd.Args, "--programs-off", o.ProgramsDisabled)

@@ -264,7 +264,8 @@ Try:
 		text += fmt.Sprintf("The members are the contexts in\n  %s\n", i.dir.membersKubeconfig())
 	}
 	if excluded := i.state.Settings.excludedComponents(); len(excluded) > 0 {
-		text += fmt.Sprintf("Components to run yourself with --kubeconfig %s:\n  %s\n", console.ShellWord(i.dir.karmadaKubeconfig()), strings.Join(excluded, " "))
+		text += fmt.Sprintf("Components to run yourself with --kubeconfig %s:\n  %s\n", console.ShellWord(i.dir.karmadaKubeconfig()),
+			strings.Join(excluded, " "))
 	}
 	return text + fmt.Sprintf("Logs are in %s. Stop with\n  %s", i.dir.logsDir(), i.dir.stopCommand())
 }

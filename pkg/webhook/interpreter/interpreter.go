@@ -82,7 +82,8 @@ type Operations map[configv1alpha1.InterpreterOperation]HandlerFunc
 func (o Operations) Handle(ctx context.Context, request Request) Response {
 	handle, found := o[request.Operation]
 	if !found {
-		return Errored(http.StatusBadRequest, fmt.Errorf("operation %q is not supported: remove it from the rules of the webhook", request.Operation))
+		return Errored(http.StatusBadRequest, fmt.Errorf("operation %q is not supported: remove it from the rules of the webhook",
+			request.Operation))
 	}
 	return handle(ctx, request)
 }

@@ -60,7 +60,8 @@ func (e *endpoint) call(ctx context.Context, body []byte) (*configv1alpha1.Resou
 	return nil, fmt.Errorf("%s: %w", e.location.describe(to), err)
 }
 
-func (e *endpoint) send(ctx context.Context, transport http.RoundTripper, to *target, body []byte) (*configv1alpha1.ResourceInterpreterContext, error) {
+func (e *endpoint) send(ctx context.Context, transport http.RoundTripper, to *target,
+	body []byte) (*configv1alpha1.ResourceInterpreterContext, error) {
 	request, err := e.newRequest(ctx, to, body)
 	if err != nil {
 		return nil, err

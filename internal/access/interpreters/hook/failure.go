@@ -62,7 +62,8 @@ func describeCertificate(failed *tls.CertificateVerificationError, hasBundle boo
 	case errors.As(failed, &unknown):
 		return errors.New("the certificate of the webhook is signed by an authority that this system does not know: set clientConfig.caBundle to that authority")
 	case errors.As(failed, &name):
-		return fmt.Errorf("the certificate of the webhook is for another name: %s: issue a certificate for %s", excerpt(name.Error()), excerpt(name.Host))
+		return fmt.Errorf("the certificate of the webhook is for another name: %s: issue a certificate for %s", excerpt(name.Error()),
+			excerpt(name.Host))
 	}
 	return fmt.Errorf("the certificate of the webhook is not accepted: %w: issue another one", failed.Err)
 }

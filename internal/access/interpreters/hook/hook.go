@@ -81,7 +81,8 @@ func New(o Options) *Caller {
 func (c *Caller) CloseIdleConnections() { c.transports.closeIdle() }
 
 // Call implements webhook.Call.
-func (c *Caller) Call(ctx context.Context, hook *webhook.Hook, request *configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error) {
+func (c *Caller) Call(ctx context.Context, hook *webhook.Hook,
+	request *configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)

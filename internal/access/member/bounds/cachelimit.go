@@ -99,7 +99,8 @@ func (c *CacheLimit) validateObject(object *unstructured.Unstructured) error {
 }
 
 func (c *CacheLimit) recordWrongObject(response string) error {
-	return c.bounds.Hits.Record(ExceededError{Bound: ObjectIdentity, Subject: c.account.subject, Detail: "the member responds with " + response})
+	return c.bounds.Hits.Record(ExceededError{Bound: ObjectIdentity, Subject: c.account.subject,
+		Detail: "the member responds with " + response})
 }
 
 // limitUnlabeled returns an error if too many objects lack the managed label.

@@ -67,7 +67,8 @@ type boundedDecoder struct {
 }
 
 // Decode implements runtime.Decoder.
-func (b *boundedDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (b *boundedDecoder) Decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if err := b.codec.limitDecodedMemory(data, into); err != nil {
 		return nil, nil, err
 	}
@@ -102,7 +103,8 @@ func (c *codec) estimate(data []byte, into runtime.Object) (subject string, weig
 	}
 	shape := c.typesByKind[envelope.Kind]
 	if shape == nil {
-		return subject, 0, fmt.Errorf("the member answers with an object of kind %q: %w", conditions.Truncate(conditions.ToPrintable(envelope.Kind), 128), errUnexpectedKind)
+		return subject, 0, fmt.Errorf("the member answers with an object of kind %q: %w",
+			conditions.Truncate(conditions.ToPrintable(envelope.Kind), 128), errUnexpectedKind)
 	}
 	return subject, shape.estimate(envelope.Raw), nil
 }

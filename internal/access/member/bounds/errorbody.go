@@ -68,7 +68,8 @@ func (l Limits) cleanStatus(status *metav1.Status) {
 	if details == nil {
 		return
 	}
-	details.Name, details.Group, details.Kind = shorten(details.Name, maxNameLength), shorten(details.Group, maxNameLength), shorten(details.Kind, maxNameLength)
+	details.Name, details.Group, details.Kind = shorten(details.Name, maxNameLength), shorten(details.Group, maxNameLength),
+		shorten(details.Kind, maxNameLength)
 	details.UID = ""
 	details.RetryAfterSeconds = min(max(0, details.RetryAfterSeconds), int32(l.RetryAfter.Seconds()))
 	details.Causes = details.Causes[:min(len(details.Causes), l.Causes)]

@@ -69,7 +69,8 @@ func (b *bodyMeter) validateFirstByte(read []byte) error {
 	if text[0] == '{' || b.isBinary {
 		return nil
 	}
-	return b.record(ExceededError{Bound: ObjectIdentity, Subject: subjectOf(b.subject), Detail: "the member answers with something that is not a JSON object"})
+	return b.record(ExceededError{Bound: ObjectIdentity, Subject: subjectOf(b.subject),
+		Detail: "the member answers with something that is not a JSON object"})
 }
 
 // count counts bytes up to the end of a top-level JSON value, and reports whether such a value
@@ -82,9 +83,11 @@ func (b *bodyMeter) count(read []byte) (counted int, ended bool, err error) {
 	b.bytes += int64(counted)
 	switch {
 	case b.bytes > b.bytesAllowed:
-		err = b.record(ExceededError{Bound: b.bytesBound, Subject: subjectOf(b.subject), Limit: b.bytesAllowed, Measured: b.bytesAllowed + 1, Unit: "bytes"})
+		err = b.record(ExceededError{Bound: b.bytesBound, Subject: subjectOf(b.subject), Limit: b.bytesAllowed, Measured: b.bytesAllowed + 1,
+			Unit: "bytes"})
 	case b.values.count > b.valuesAllowed:
-		err = b.record(ExceededError{Bound: JSONValues, Subject: subjectOf(b.subject), Limit: b.valuesAllowed, Measured: b.valuesAllowed + 1, Unit: "JSON objects, arrays and elements of arrays"})
+		err = b.record(ExceededError{Bound: JSONValues, Subject: subjectOf(b.subject), Limit: b.valuesAllowed, Measured: b.valuesAllowed + 1,
+			Unit: "JSON objects, arrays and elements of arrays"})
 	}
 	return counted, ended, err
 }

@@ -13,7 +13,8 @@ import (
 var errWatchTooLong = errors.New("the watch lasted too long")
 
 // limitWatchBody returns a body that limits each event of a watch.
-func (t *transport) limitWatchBody(request *http.Request, response *http.Response, ctx context.Context, cancel context.CancelFunc) io.ReadCloser { //nolint:revive // the context is that of the answer
+func (t *transport) limitWatchBody(request *http.Request, response *http.Response, ctx context.Context,
+	cancel context.CancelFunc) io.ReadCloser { //nolint:revive // the context is that of the answer
 	counter := bodyMeter{
 		ReadCloser: response.Body, subject: request.URL, record: t.hits.Record,
 		bytesBound: EventBytes, bytesAllowed: t.limits.EventBytes, valuesAllowed: t.limits.JSONValues,

@@ -101,7 +101,8 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // kinds contains the kind of each served resource.
 var kinds = map[string]string{
-	"configmaps": "ConfigMap", "secrets": "Secret", "namespaces": "Namespace", "nodes": "Node", "pods": "Pod", "serviceaccounts": "ServiceAccount",
+	"configmaps": "ConfigMap", "secrets": "Secret", "namespaces": "Namespace", "nodes": "Node", "pods": "Pod",
+	"serviceaccounts": "ServiceAccount",
 }
 
 func resourceList() metav1.APIResourceList {
@@ -184,7 +185,8 @@ func (m *Member) serveObject(w http.ResponseWriter, r *http.Request, resource, n
 	switch {
 	case object == nil:
 		writeJSON(w, http.StatusNotFound, metav1.Status{
-			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound,
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonNotFound,
+			Code:    http.StatusNotFound,
 			Message: resource + ` "` + name + `" not found`, Details: &metav1.StatusDetails{Name: name, Kind: resource},
 		})
 	case r.Method == http.MethodPut:
@@ -237,7 +239,8 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request, resource string) 
 			"metadata": map[string]any{"resourceVersion": version, "annotations": map[string]any{metav1.InitialEventsAnnotationKey: "true"}},
 		}})
 	} else if r.URL.Query().Get("resourceVersion") != version {
-		expired := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonExpired, Code: http.StatusGone}
+		expired := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure",
+			Reason: metav1.StatusReasonExpired, Code: http.StatusGone}
 		_ = encoder.Encode(map[string]any{"type": "ERROR", "object": expired})
 		m.mu.Unlock()
 		return

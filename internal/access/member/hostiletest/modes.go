@@ -375,7 +375,8 @@ func onListRequests(body func(w io.Writer, kind string)) Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("sendInitialEvents") != "" {
 			// The member responds like an API server that does not stream lists.
-			writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422})
+			writeJSON(w, http.StatusUnprocessableEntity,
+				map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422})
 			return true
 		}
 		if !isListRequest(r) {

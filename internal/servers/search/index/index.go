@@ -44,7 +44,8 @@ func CursorOf(object *objectcache.Object) Cursor {
 func (c Cursor) Compare(other Cursor) int {
 	return cmp.Or(
 		strings.Compare(c.Cluster, other.Cluster), strings.Compare(c.Namespace, other.Namespace), strings.Compare(c.Name, other.Name),
-		strings.Compare(c.Kind.Kind, other.Kind.Kind), strings.Compare(c.Kind.Group, other.Kind.Group), strings.Compare(c.Kind.Version, other.Kind.Version),
+		strings.Compare(c.Kind.Kind, other.Kind.Kind), strings.Compare(c.Kind.Group, other.Kind.Group),
+		strings.Compare(c.Kind.Version, other.Kind.Version),
 	)
 }
 

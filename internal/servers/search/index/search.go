@@ -83,7 +83,8 @@ func (f *FullText) split(sources Sources) (indexed, others Sources) {
 
 // indexed yields the objects of sources whose documents match, in order. It searches one cluster first, and
 // more clusters at once while there are few hits, because bleve visits all hits before it returns a page.
-func (f *FullText) indexed(ctx context.Context, sources Sources, narrowed query.Query, after Cursor, yield func(*objectcache.Object) bool) error {
+func (f *FullText) indexed(ctx context.Context, sources Sources, narrowed query.Query, after Cursor,
+	yield func(*objectcache.Object) bool) error {
 	clusters := slices.Collect(sources.byCluster(after))
 	for count := 1; len(clusters) > 0; {
 		count = min(count, len(clusters))
@@ -214,7 +215,8 @@ func (f *FullText) newDisjunction(ctx context.Context, parts []searchquery.Condi
 
 func (f *FullText) newFactQuery(ctx context.Context, c *searchquery.FactCondition) (query.Query, error) {
 	prefix := factPrefix(c.Field)
-	facts, complete, err := f.terms(ctx, factsField, prefix, maxExpansion, func(fact string) bool { return c.Holds(strings.TrimPrefix(fact, prefix)) })
+	facts, complete, err := f.terms(ctx, factsField, prefix, maxExpansion,
+		func(fact string) bool { return c.Holds(strings.TrimPrefix(fact, prefix)) })
 	if err != nil || !complete {
 		return nil, err
 	}
@@ -238,7 +240,8 @@ func (f *FullText) newPatternQuery(ctx context.Context, text string) (query.Quer
 
 // terms returns the terms of a field with a prefix that matches accepts. It returns complete=false if there
 // are more than limit, or if too many terms must be compared.
-func (f *FullText) terms(ctx context.Context, field, prefix string, limit int, matches func(string) bool) (terms []string, complete bool, err error) {
+func (f *FullText) terms(ctx context.Context, field, prefix string, limit int,
+	matches func(string) bool) (terms []string, complete bool, err error) {
 	dictionary, err := f.index.FieldDictPrefix(field, []byte(prefix))
 	if err != nil {
 		return nil, false, err

@@ -75,7 +75,8 @@ func discoverSource(ctx context.Context, from *member.Member, kind schema.GroupV
 			continue
 		}
 		if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "watch") {
-			return Source{}, fmt.Errorf("cluster %q offers no list and watch of %s in %s: %w", from.Name, kind.Kind, kind.GroupVersion(), errNotServed)
+			return Source{}, fmt.Errorf("cluster %q offers no list and watch of %s in %s: %w", from.Name, kind.Kind, kind.GroupVersion(),
+				errNotServed)
 		}
 		return Source{Cluster: from.Name, Kind: kind, Resource: resource.Name, Namespaced: resource.Namespaced}, nil
 	}
@@ -245,7 +246,8 @@ func (m *memberSink) validate(received runtime.Object) (*unstructured.Unstructur
 	}
 	name, namespace := object.GetName(), object.GetNamespace()
 	if name == "" || len(name) > maxNameBytes || len(namespace) > maxNameBytes || (namespace != "") != source.Namespaced {
-		return nil, fmt.Errorf("%s: an object with the name %q in the namespace %q: %w", source.describe(), name, namespace, errUnexpectedResponse)
+		return nil, fmt.Errorf("%s: an object with the name %q in the namespace %q: %w", source.describe(), name, namespace,
+			errUnexpectedResponse)
 	}
 	return object, nil
 }

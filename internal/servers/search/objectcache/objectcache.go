@@ -116,7 +116,8 @@ func (c *Cache) SetKind(kind schema.GroupVersionKind, resource string, namespace
 
 func (c *Cache) newKind(kind schema.GroupVersionKind) *Kind {
 	return &Kind{
-		kind: kind, codec: newCodec(c.coders), now: c.options.Now, onState: c.states.notify, maxObjectBytes: c.options.MaxObjectBytes, budget: c.budget,
+		kind: kind, codec: newCodec(c.coders), now: c.options.Now, onState: c.states.notify, maxObjectBytes: c.options.MaxObjectBytes,
+		budget:  c.budget,
 		removed: make(chan struct{}), sources: map[string]*sourceObjects{},
 		log: eventLog{maxEvents: c.options.LogEvents, maxBytes: c.options.LogBytes},
 	}

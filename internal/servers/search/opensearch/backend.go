@@ -81,7 +81,8 @@ func (c *credentials) readTLS(data map[string][]byte) error {
 		}
 		c.tls.Certificates = []tls.Certificate{pair}
 	case len(certificate) > 0 || len(key) > 0:
-		return fmt.Errorf("a client certificate needs both keys %s and %s", searchv1alpha1.SecretKeyCertificate, searchv1alpha1.SecretKeyPrivateKey)
+		return fmt.Errorf("a client certificate needs both keys %s and %s", searchv1alpha1.SecretKeyCertificate,
+			searchv1alpha1.SecretKeyPrivateKey)
 	}
 	if text := data[searchv1alpha1.SecretKeyInsecureSkipVerify]; len(text) > 0 {
 		skip, err := strconv.ParseBool(strings.TrimSpace(string(text)))

@@ -140,7 +140,8 @@ func (s *Sink) newItem(encoder *encoder, change feed.Change) (*bulkItem, error) 
 		return item, err
 	}
 	if len(item.id) > maxIDBytes {
-		return item, fmt.Errorf("the ID of the document, which consists of cluster and UID, has %d bytes, but OpenSearch accepts at most %d", len(item.id), maxIDBytes)
+		return item, fmt.Errorf("the ID of the document, which consists of cluster and UID, has %d bytes, but OpenSearch accepts at most %d",
+			len(item.id), maxIDBytes)
 	}
 	document, err := encoder.encode(change.Object)
 	if err != nil {

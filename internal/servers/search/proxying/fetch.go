@@ -44,7 +44,8 @@ func (r *request) read(ctx context.Context, cluster, path, accept string, query 
 	body, err = io.ReadAll(io.LimitReader(response.Body, r.limits.PageBytes+1))
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return 0, nil, fanout.NewUnavailableError("cluster %q: its response was not complete in time: select fewer objects, or try again", cluster)
+		return 0, nil, fanout.NewUnavailableError("cluster %q: its response was not complete in time: select fewer objects, or try again",
+			cluster)
 	case err != nil:
 		return 0, nil, fanout.NewUnavailableError("cluster %q: reading its response: %v", cluster, err)
 	}
@@ -59,7 +60,8 @@ func (r *request) fetch(ctx context.Context, cluster, path string, query url.Val
 	case err != nil:
 		return nil, err
 	case int64(len(body)) > r.limits.PageBytes:
-		return nil, &tooLargeError{fanout.NewUnavailableError("cluster %q: its response exceeds %d bytes: select fewer objects", cluster, r.limits.PageBytes)}
+		return nil, &tooLargeError{fanout.NewUnavailableError("cluster %q: its response exceeds %d bytes: select fewer objects", cluster,
+			r.limits.PageBytes)}
 	case code != http.StatusOK:
 		return nil, responseError(cluster, code, body)
 	}

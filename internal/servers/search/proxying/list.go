@@ -17,7 +17,8 @@ import (
 
 func (r *request) newListWriter() *fanout.ListWriter {
 	return &fanout.ListWriter{
-		Style: style, Response: r.w, Warnings: r.warnings, HeldBytes: r.limits.HeldBytes, IsYAML: r.format.IsYAML, MaxYAMLBytes: int(r.limits.PageBytes),
+		Style: style, Response: r.w, Warnings: r.warnings, HeldBytes: r.limits.HeldBytes, IsYAML: r.format.IsYAML,
+		MaxYAMLBytes: int(r.limits.PageBytes),
 	}
 }
 

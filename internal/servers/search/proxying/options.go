@@ -53,7 +53,8 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Idle: cmp.Or(l.Idle, 5*time.Second), Suspect: cmp.Or(l.Suspect, time.Second), Page: cmp.Or(l.Page, 30*time.Second), Lookup: cmp.Or(l.Lookup, 3*time.Second),
+		Idle: cmp.Or(l.Idle, 5*time.Second), Suspect: cmp.Or(l.Suspect, time.Second), Page: cmp.Or(l.Page, 30*time.Second),
+		Lookup:     cmp.Or(l.Lookup, 3*time.Second),
 		ClientRead: cmp.Or(l.ClientRead, time.Minute), PageBytes: cmp.Or(l.PageBytes, 16*mib), PageObjects: cmp.Or(l.PageObjects, 2000),
 		Lists: cmp.Or(l.Lists, 64), HeldBytes: cmp.Or(l.HeldBytes, 8*mib), BodyBytes: cmp.Or(l.BodyBytes, 3*mib),
 		Bookmark: cmp.Or(l.Bookmark, time.Minute),

@@ -51,7 +51,8 @@ type Forwarder interface {
 
 // Permissions decides what a caller may do in a member. An error means that this is unknown.
 type Permissions interface {
-	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
+	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool,
+		error)
 }
 
 // Options are the parts that a Handler uses.
@@ -128,7 +129,8 @@ func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, name, nativePa
 		return
 	}
 	r := &request{
-		Handler: h, w: w, req: req, path: path, info: info, kind: kind, caller: caller, responder: responder, isStrict: name == searchv1alpha1.ProxyingStrict,
+		Handler: h, w: w, req: req, path: path, info: info, kind: kind, caller: caller, responder: responder,
+		isStrict: name == searchv1alpha1.ProxyingStrict,
 		warnings: fanout.Warnings{},
 	}
 	if err := r.serve(); err != nil {

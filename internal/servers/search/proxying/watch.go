@@ -37,7 +37,8 @@ func (r *request) watch() error {
 		return err
 	}
 	w := &cachedWatch{
-		request: r, out: &eventWriter{request: r}, clusters: map[string]watchedCluster{}, unlisted: map[string]bool{}, versions: map[string]string{},
+		request: r, out: &eventWriter{request: r}, clusters: map[string]watchedCluster{}, unlisted: map[string]bool{},
+		versions: map[string]string{},
 	}
 	for _, p := range r.participants(reviewed) {
 		isShown := slices.ContainsFunc(clusters, func(shown *participant) bool { return shown.cluster == p.cluster })

@@ -87,7 +87,8 @@ func (r *request) watchTables(ctx context.Context) error {
 			return nil
 		case <-members.C:
 			// The client begins again, and then watches the clusters that joined.
-			if !slices.EqualFunc(watches, r.participants(r.kind.Snapshot()), func(w *tableWatch, p *participant) bool { return w.cluster == p.cluster }) {
+			if !slices.EqualFunc(watches, r.participants(r.kind.Snapshot()),
+				func(w *tableWatch, p *participant) bool { return w.cluster == p.cluster }) {
 				return nil
 			}
 		case event := <-events:
@@ -192,7 +193,8 @@ func (t *tableWatch) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	response, err := t.Handler.options.Reads.Do(ctx, t.cluster, t.caller, memberproxy.Request{
-		Method: http.MethodGet, Path: t.collectionPath(t.participant), Query: query, Header: http.Header{"Accept": {t.format.Accept}}, Idle: t.idle(t.cluster),
+		Method: http.MethodGet, Path: t.collectionPath(t.participant), Query: query, Header: http.Header{"Accept": {t.format.Accept}},
+		Idle: t.idle(t.cluster),
 	})
 	if err != nil {
 		cancel()

@@ -70,7 +70,8 @@ func labelSelector(query url.Values) (labels.Selector, error) {
 
 // readable returns the sources whose objects at the path the caller may read. It reviews all sources, even
 // those without objects, because otherwise a warning would reveal that an object exists.
-func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, path nativePath, caller user.Info, found *warnings) []*objectcache.ClusterObjects {
+func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, path nativePath, caller user.Info,
+	found *warnings) []*objectcache.ClusterObjects {
 	a := h.newAccess(caller, 0)
 	candidates := snapshot.Clusters()
 	verb := verbList
@@ -122,7 +123,8 @@ func objectsOf(objects *objectcache.ClusterObjects, path nativePath) iter.Seq[*o
 }
 
 // writeObjects writes the list of the objects, one after another.
-func writeObjects(ctx context.Context, w http.ResponseWriter, kind *objectcache.Kind, sources []*objectcache.ClusterObjects, path nativePath, selector labels.Selector) error {
+func writeObjects(ctx context.Context, w http.ResponseWriter, kind *objectcache.Kind, sources []*objectcache.ClusterObjects,
+	path nativePath, selector labels.Selector) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	gvk := kind.GroupVersionKind()
 	head, err := json.Marshal(metav1.TypeMeta{Kind: gvk.Kind + "List", APIVersion: gvk.GroupVersion().String()})

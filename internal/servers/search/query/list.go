@@ -53,7 +53,8 @@ type readableSearcher struct {
 }
 
 // Candidates implements index.Searcher.
-func (r readableSearcher) Candidates(ctx context.Context, q *searchquery.Query, after index.Cursor, yield func(*objectcache.Object) bool) error {
+func (r readableSearcher) Candidates(ctx context.Context, q *searchquery.Query, after index.Cursor,
+	yield func(*objectcache.Object) bool) error {
 	return r.Searcher.Candidates(ctx, q, after, func(object *objectcache.Object) bool {
 		if d, isKnown := r.access.known(object); isKnown && !d.allowed {
 			return true

@@ -42,7 +42,8 @@ type Permissions interface {
 	// Allowed reports whether the caller may use a verb on a resource of a cluster, in a namespace
 	// ("" means all namespaces) and on a name ("" means all names). After an error, the objects are not
 	// shown, because the caller's permissions are unknown.
-	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
+	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool,
+		error)
 }
 
 // Options configure a Handler. All fields except Now and ReviewTimeout are required.

@@ -29,7 +29,8 @@ func queryHash(q *searchquery.Query) []byte {
 func newToken(q *searchquery.Query, after index.Cursor) string {
 	kind := after.Kind
 	// The type has no values that cannot be encoded.
-	text, _ := json.Marshal(token{Query: queryHash(q), After: [6]string{after.Cluster, after.Namespace, after.Name, kind.Kind, kind.Group, kind.Version}})
+	text, _ := json.Marshal(token{Query: queryHash(q),
+		After: [6]string{after.Cluster, after.Namespace, after.Name, kind.Kind, kind.Group, kind.Version}})
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 

@@ -57,11 +57,14 @@ func (w *warnings) addOmitted(source objectcache.Source, err error) {
 	case err != nil:
 		w.add("cluster %q is omitted: %v", source.Cluster, err)
 	case !source.Namespaced:
-		w.add("cluster %q is omitted: user %q may not read %s there: ask for the permission in this cluster", source.Cluster, w.caller.GetName(), resourceName(source))
+		w.add("cluster %q is omitted: user %q may not read %s there: ask for the permission in this cluster", source.Cluster, w.caller.GetName(),
+			resourceName(source))
 	case w.isNamespaced:
-		w.add("cluster %q: only objects of namespaces are shown in which user %q may list %s", source.Cluster, w.caller.GetName(), resourceName(source))
+		w.add("cluster %q: only objects of namespaces are shown in which user %q may list %s", source.Cluster, w.caller.GetName(),
+			resourceName(source))
 	default:
-		w.add("cluster %q is omitted: user %q may not read %s there: request one namespace, or ask for the permission in this cluster", source.Cluster, w.caller.GetName(), resourceName(source))
+		w.add("cluster %q is omitted: user %q may not read %s there: request one namespace, or ask for the permission in this cluster",
+			source.Cluster, w.caller.GetName(), resourceName(source))
 	}
 }
 
@@ -78,7 +81,8 @@ func (w *warnings) addOutdated(sources []*objectcache.ClusterObjects) {
 		w.add("cluster %q is omitted: its %s are not cached yet: %s", source.Cluster, names, reasonOr(reason, "the first list is not complete"))
 		return
 	}
-	w.add("cluster %q: its %s are as of %s: %s", source.Cluster, names, since.UTC().Format(time.RFC3339), reasonOr(reason, "the cluster is not watched"))
+	w.add("cluster %q: its %s are as of %s: %s", source.Cluster, names, since.UTC().Format(time.RFC3339),
+		reasonOr(reason, "the cluster is not watched"))
 }
 
 func reasonOr(reason, otherwise string) string {

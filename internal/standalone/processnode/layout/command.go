@@ -40,7 +40,8 @@ func ResolveCommand(program Program, container *corev1.Container, env []corev1.E
 	words := container.Args
 	if len(container.Command) > 0 {
 		if filepath.Base(container.Command[0]) != program.Name {
-			return Command{}, &exec.Error{Name: container.Command[0], Err: errors.New("the image runs only the program " + program.Name + ": there is no other command in it")}
+			return Command{}, &exec.Error{Name: container.Command[0],
+				Err: errors.New("the image runs only the program " + program.Name + ": there is no other command in it")}
 		}
 		words = append(append([]string{}, container.Command[1:]...), container.Args...)
 	}
@@ -75,7 +76,8 @@ var ErrForeignCommand = errors.New("containers of this node are processes of the
 // other program, because that would run a program of the machine.
 func (c Command) WithArguments(words []string) (Command, error) {
 	if len(words) == 0 || filepath.Base(words[0]) != c.Name {
-		return Command{}, fmt.Errorf("running %q: %w: run %s with arguments, or read its files from their Secrets and ConfigMaps", strings.Join(words, " "), ErrForeignCommand, c.Name)
+		return Command{}, fmt.Errorf("running %q: %w: run %s with arguments, or read its files from their Secrets and ConfigMaps",
+			strings.Join(words, " "), ErrForeignCommand, c.Name)
 	}
 	other := c
 	var err error

@@ -29,7 +29,8 @@ var errMissingKey = errors.New("the key does not exist")
 
 // Environment returns a container's environment variables in this order: every program's variables, all keys
 // of ConfigMaps and Secrets, and single variables, which may refer to earlier ones.
-func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container, base []corev1.EnvVar, objects ObjectReader) ([]corev1.EnvVar, error) {
+func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container, base []corev1.EnvVar,
+	objects ObjectReader) ([]corev1.EnvVar, error) {
 	env := &variables{values: map[string]string{}}
 	for _, variable := range base {
 		env.set(variable.Name, variable.Value)
@@ -141,7 +142,8 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, ob
 
 // resolve returns the value of a variable. ok is false if the optional source of the variable does
 // not exist.
-func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *corev1.EnvVar, objects ObjectReader) (value string, ok bool, err error) {
+func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *corev1.EnvVar,
+	objects ObjectReader) (value string, ok bool, err error) {
 	source := variable.ValueFrom
 	switch {
 	case source == nil:

@@ -81,7 +81,8 @@ func restrictValue(flag, value, address string) (string, error) {
 }
 
 func foreignAddressError(flag, value, address string) error {
-	return fmt.Errorf("argument %s=%s: %w: omit the host, or use %s or $(%s)", flag, value, ErrForeignAddress, address, podenvironment.PodAddressVariable)
+	return fmt.Errorf("argument %s=%s: %w: omit the host, or use %s or $(%s)", flag, value, ErrForeignAddress, address,
+		podenvironment.PodAddressVariable)
 }
 
 // restrictURLs restricts a list of URLs. A URL of a unix socket is rejected, because programs find
@@ -145,7 +146,8 @@ func foreignDefaults(program, address string) []string {
 		return []string{"--bind-address=" + address}
 	case program == etcdServer:
 		return []string{
-			"--listen-client-urls=http://" + net.JoinHostPort(address, "2379"), "--advertise-client-urls=http://" + net.JoinHostPort(address, "2379"),
+			"--listen-client-urls=http://" + net.JoinHostPort(address, "2379"),
+			"--advertise-client-urls=http://" + net.JoinHostPort(address, "2379"),
 			"--listen-peer-urls=http://" + net.JoinHostPort(address, "2380"),
 			// All Pods' connections come from 127.0.0.1, so a certificate with a member's name never matches a
 			// connection's source. The certificate itself is verified.

@@ -94,7 +94,8 @@ func validateHostPath(v *corev1.Volume) error {
 	case corev1.HostPathUnset, corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate:
 		return nil
 	default:
-		return fmt.Errorf("volume %q: hostPath of type %s: %w, because it would be a file of the machine: use the type DirectoryOrCreate", v.Name, kind, ErrUnsupported)
+		return fmt.Errorf("volume %q: hostPath of type %s: %w, because it would be a file of the machine: use the type DirectoryOrCreate", v.Name,
+			kind, ErrUnsupported)
 	}
 }
 
@@ -147,7 +148,8 @@ func (v *Volume) content(ctx context.Context, pod *corev1.Pod, objects ObjectRea
 	}
 }
 
-func (v *Volume) addProjection(ctx context.Context, content files, source *corev1.VolumeProjection, pod *corev1.Pod, objects ObjectReader, issuer TokenIssuer, now time.Time) error {
+func (v *Volume) addProjection(ctx context.Context, content files, source *corev1.VolumeProjection, pod *corev1.Pod, objects ObjectReader,
+	issuer TokenIssuer, now time.Time) error {
 	mode := fileMode(v.spec.Projected.DefaultMode)
 	switch {
 	case source.Secret != nil:
@@ -170,7 +172,8 @@ const (
 	tokenLimit = 24 * time.Hour
 )
 
-func (v *Volume) addToken(ctx context.Context, content files, source *corev1.ServiceAccountTokenProjection, issuer TokenIssuer, mode os.FileMode, now time.Time) error {
+func (v *Volume) addToken(ctx context.Context, content files, source *corev1.ServiceAccountTokenProjection, issuer TokenIssuer,
+	mode os.FileMode, now time.Time) error {
 	token, ok := v.issued[source.Path]
 	if !ok || !now.Before(token.renewAt) {
 		var audiences []string
@@ -205,7 +208,8 @@ func fileMode(mode *int32) os.FileMode {
 
 var errInvalidPath = errors.New("the path must be relative, stay in the volume, and name only variables of the container")
 
-func (f files) addSecret(ctx context.Context, objects ObjectReader, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
+func (f files) addSecret(ctx context.Context, objects ObjectReader, name string, items []corev1.KeyToPath, optional *bool,
+	mode os.FileMode) error {
 	secret, err := objects.Secret(ctx, name, optional)
 	if err != nil || secret == nil {
 		return err
@@ -213,7 +217,8 @@ func (f files) addSecret(ctx context.Context, objects ObjectReader, name string,
 	return f.addData(fmt.Sprintf("Secret %q", name), secret.Data, items, optional, mode)
 }
 
-func (f files) addConfigMap(ctx context.Context, objects ObjectReader, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
+func (f files) addConfigMap(ctx context.Context, objects ObjectReader, name string, items []corev1.KeyToPath, optional *bool,
+	mode os.FileMode) error {
 	configMap, err := objects.ConfigMap(ctx, name, optional)
 	if err != nil || configMap == nil {
 		return err

@@ -67,7 +67,8 @@ func newProxy(dir string, dial dialFunc) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := authority.EnsureLeaf(proxyCertificate, pki.Leaf{CommonName: "karmada-services", Hosts: []string{loopback.String()}}); err != nil {
+	if _, err := authority.EnsureLeaf(proxyCertificate,
+		pki.Leaf{CommonName: "karmada-services", Hosts: []string{loopback.String()}}); err != nil {
 		return nil, err
 	}
 	certificate, err := tls.LoadX509KeyPair(certs.CertFile(proxyCertificate), certs.KeyFile(proxyCertificate))
@@ -80,7 +81,8 @@ func newProxy(dir string, dial dialFunc) (*proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening a port for the proxy to Services: %w", err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}
+	config := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}
 	return &proxy{listener: tls.NewListener(listener, config), dial: dial, certs: certs}, nil
 }
 
@@ -112,7 +114,8 @@ func (p *proxy) run(ctx context.Context) {
 	var goroutines sync.WaitGroup
 	defer goroutines.Wait()
 	connections := acceptor{
-		listener: p.listener, slots: make(chan struct{}, maxConnections), goroutines: &goroutines, isOpen: func() bool { return ctx.Err() == nil },
+		listener: p.listener, slots: make(chan struct{}, maxConnections), goroutines: &goroutines,
+		isOpen: func() bool { return ctx.Err() == nil },
 	}
 	connections.run(ctx, func(client net.Conn) { p.serve(ctx, client) })
 }

@@ -93,7 +93,8 @@ type listenKey struct {
 // New opens the sockets of the DNS server and the proxy. The caller must call Run, which closes
 // them.
 func New(o Options) (*Services, error) {
-	informer := coreinformers.NewServiceInformer(o.Client, metav1.NamespaceAll, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	informer := coreinformers.NewServiceInformer(o.Client, metav1.NamespaceAll, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	s := &Services{
 		options: o, changed: make(chan struct{}, 1), addresses: newAllocator(), forwarders: map[listenKey]*forwarder{},
 		informer: informer, lister: corelisters.NewServiceLister(informer.GetIndexer()),

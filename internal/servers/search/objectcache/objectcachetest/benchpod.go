@@ -42,17 +42,21 @@ func BenchPod(random *rand.Rand, i int) *unstructured.Unstructured {
 	container := func(name string) any {
 		return map[string]any{
 			"name": name, "image": "docker.io/library/nginx:1.19", "imagePullPolicy": "IfNotPresent", "env": environment,
-			"resources":              map[string]any{"requests": map[string]any{"cpu": "250m", "memory": "256Mi"}, "limits": map[string]any{"cpu": "1", "memory": "512Mi"}},
-			"livenessProbe":          map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": int64(8080), "scheme": "HTTP"}, "periodSeconds": int64(10), "failureThreshold": int64(3)},
-			"volumeMounts":           []any{map[string]any{"name": "kube-api-access-" + randomHex(random, 5), "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": true}},
+			"resources": map[string]any{"requests": map[string]any{"cpu": "250m", "memory": "256Mi"},
+				"limits": map[string]any{"cpu": "1", "memory": "512Mi"}},
+			"livenessProbe": map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": int64(8080), "scheme": "HTTP"},
+				"periodSeconds": int64(10), "failureThreshold": int64(3)},
+			"volumeMounts": []any{map[string]any{"name": "kube-api-access-" + randomHex(random, 5),
+				"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": true}},
 			"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
 		}
 	}
 	status := func(name string) any {
 		return map[string]any{
 			"name": name, "ready": true, "restartCount": int64(random.IntN(5)), "image": "docker.io/library/nginx:1.19", "started": true,
-			"imageID": "docker.io/library/nginx@sha256:" + randomHex(rand.New(rand.NewPCG(7, 7)), 64), "containerID": "containerd://" + randomHex(random, 64),
-			"state": map[string]any{"running": map[string]any{"startedAt": "2026-11-20T10:11:12Z"}},
+			"imageID":     "docker.io/library/nginx@sha256:" + randomHex(rand.New(rand.NewPCG(7, 7)), 64),
+			"containerID": "containerd://" + randomHex(random, 64),
+			"state":       map[string]any{"running": map[string]any{"startedAt": "2026-11-20T10:11:12Z"}},
 		}
 	}
 	phase := "Running"
@@ -63,15 +67,19 @@ func BenchPod(random *rand.Rand, i int) *unstructured.Unstructured {
 	pod := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Pod",
 		"metadata": map[string]any{
-			"labels":            map[string]any{"app": app, "pod-template-hash": randomHex(random, 9), "tier": "web", "version": "v" + strconv.Itoa(i%10)},
+			"labels": map[string]any{"app": app, "pod-template-hash": randomHex(random, 9), "tier": "web",
+				"version": "v" + strconv.Itoa(i%10)},
 			"annotations":       map[string]any{"example.com/note": "managed by the team" + note},
 			"creationTimestamp": fmt.Sprintf("2026-11-%02dT%02d:%02d:%02dZ", 1+i%25, random.IntN(24), random.IntN(60), random.IntN(60)),
-			"ownerReferences":   []any{map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app + "-" + randomHex(random, 9), "uid": randomHex(random, 8), "controller": true, "blockOwnerDeletion": true}},
+			"ownerReferences": []any{map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app + "-" + randomHex(random, 9),
+				"uid": randomHex(random, 8), "controller": true, "blockOwnerDeletion": true}},
 		},
 		"spec": map[string]any{
-			"containers": []any{container("main")}, "nodeName": fmt.Sprintf("node-%d", random.IntN(100)), "restartPolicy": "Always", "dnsPolicy": "ClusterFirst",
+			"containers": []any{container("main")}, "nodeName": fmt.Sprintf("node-%d", random.IntN(100)), "restartPolicy": "Always",
+			"dnsPolicy":          "ClusterFirst",
 			"serviceAccountName": "default", "schedulerName": "default-scheduler", "priority": int64(0), "terminationGracePeriodSeconds": int64(30),
-			"tolerations": []any{map[string]any{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": int64(300)}},
+			"tolerations": []any{map[string]any{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+				"tolerationSeconds": int64(300)}},
 		},
 		"status": map[string]any{
 			"phase": phase, "podIP": ip, "podIPs": []any{map[string]any{"ip": ip}}, "hostIP": "192.168.0.1", "qosClass": "Burstable",
