@@ -21,6 +21,7 @@ import (
 
 const availablePollInterval = 50 * time.Millisecond
 
+// APIServiceNames returns the names of the APIServices among the given objects.
 func APIServiceNames(objects []client.Object) (names []string) {
 	for _, object := range objects {
 		if object.GetObjectKind().GroupVersionKind().Kind == "APIService" {

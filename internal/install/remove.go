@@ -157,8 +157,9 @@ func (r Removal) awaitPodsDeleted(ctx context.Context) error {
 	})
 	switch {
 	case wait.Interrupted(err) && ctx.Err() == nil:
+		//nolint:staticcheck // Pods is a kind
 		return fmt.Errorf("Pods in namespace %s of %s have not ended after %s: %s: check their nodes, and run the command again, which continues",
-			r.Namespace, HostName, podsDeletedTimeout, strings.Join(names, ", ")) //nolint:staticcheck // Pods is a kind
+			r.Namespace, HostName, podsDeletedTimeout, strings.Join(names, ", "))
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("waiting for the end of Pods in namespace %s of %s: %w", r.Namespace, HostName, err)
 	}

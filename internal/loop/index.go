@@ -26,8 +26,8 @@ func (i Index) Matching(key string) client.ListOption {
 	return client.MatchingFields{i.Name: key}
 }
 
-// Add adds indexes to a cache that is not started. If the cache was made by ShareIndexes, Add skips
-// the indexes that the cache already has.
+// AddIndexes adds indexes to a cache that is not started. If the cache was made by ShareIndexes,
+// AddIndexes skips the indexes that the cache already has.
 func AddIndexes(to client.FieldIndexer, indexes ...Index) error {
 	for _, index := range indexes {
 		for _, object := range index.Types {

@@ -242,8 +242,8 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 	if err != nil {
 		return nil, err
 	}
-	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds,
-		e.managed) //nolint:contextcheck // a member outlives the request that opens it
+	//nolint:contextcheck // a member outlives the request that opens it
+	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds, e.managed)
 	if err != nil {
 		return nil, err
 	}

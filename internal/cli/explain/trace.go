@@ -196,14 +196,14 @@ const (
 // traceLine is one line of the output.
 type traceLine struct {
 	result diagnose.Result
-	title   string
-	text    string
+	title  string
+	text   string
 }
 
 // traceFinding is a link or a cluster that is left out, before equal findings are merged.
 type traceFinding struct {
 	title   string
-	result diagnose.Result
+	result  diagnose.Result
 	cluster string
 	// reason is in front of the message if showsReason returns true.
 	reason, message string

@@ -102,8 +102,8 @@ func (v Result) severity() int {
 type Link struct {
 	Stage Stage `json:"stage"`
 	// Cluster is the member cluster. It is empty for checks in the control plane.
-	Cluster string  `json:"cluster,omitempty"`
-	Result Result `json:"result"`
+	Cluster string `json:"cluster,omitempty"`
+	Result  Result `json:"result"`
 	// Reason is one of the constants Reason…, or a reason of a condition or of a member.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -123,7 +123,7 @@ type Target struct {
 type Diagnosis struct {
 	// Result is the most severe result of the links: Failed, Unknown, Pending, OK, NotApplicable.
 	Result Result `json:"result"`
-	Links   []Link  `json:"links"`
+	Links  []Link `json:"links"`
 	// Targets are the clusters in the binding, sorted by name.
 	Targets []Target `json:"targets,omitempty"`
 	// LeftOut are the other clusters, sorted by name.

@@ -55,7 +55,7 @@ type brokenSetup struct {
 	edit    func(*Facts)
 	stage   Stage
 	cluster string
-	result Result
+	result  Result
 	reason  string
 	// message and remedy must be in the message and in the remedy.
 	message, remedy string

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"karmada.io/karmada/internal/domain/diagnose"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/diagnose"
 	"karmada.io/karmada/internal/domain/policy"
 )
 

@@ -81,9 +81,8 @@ func newServer(ctx context.Context, o *Options, assemble func(context.Context, s
 			s.Generic.Destroy()
 		}
 	}()
-	s.components, err = assemble(s.lifetime.ctx,
-		sources{options: o, karmada: config.ClientConfig, karmadaClient: karmada,
-			registries: s.Loopback()}) //nolint:contextcheck // the components live as long as the server
+	from := sources{options: o, karmada: config.ClientConfig, karmadaClient: karmada, registries: s.Loopback()}
+	s.components, err = assemble(s.lifetime.ctx, from) //nolint:contextcheck // the components live as long as the server
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,8 @@ type openBackup struct {
 	archive *tar.Reader
 }
 
-// Open opens a backup and reads its manifest. The caller must close it.
-func Open(path string) (_ *openBackup, err error) {
+// openBackupFile opens a backup and reads its manifest. The caller must close it.
+func openBackupFile(path string) (_ *openBackup, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the backup: %w", err)

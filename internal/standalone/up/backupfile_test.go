@@ -43,7 +43,7 @@ func writeTestBackup(t *testing.T) string {
 func extractBackup(t *testing.T, path string) (backupManifest, string, error) {
 	t.Helper()
 	into := filepath.Join(t.TempDir(), "into")
-	opened, err := Open(path)
+	opened, err := openBackupFile(path)
 	if err != nil {
 		return backupManifest{}, into, err
 	}

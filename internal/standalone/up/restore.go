@@ -104,7 +104,7 @@ type restoreResult struct {
 
 // restoreBackup restores a backup into an installation. The installation must be stopped.
 func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time) (_ restoreResult, err error) {
-	opened, err := Open(file)
+	opened, err := openBackupFile(file)
 	if err != nil {
 		return restoreResult{}, err
 	}

@@ -12,9 +12,12 @@ import (
 // errWatchTooLong is the cause with which a watch is canceled after its maximum duration.
 var errWatchTooLong = errors.New("the watch lasted too long")
 
-// limitWatchBody returns a body that limits each event of a watch.
+// limitWatchBody returns a body that limits each event of a watch. ctx is the context of the response, which
+// cancel ends.
+//
+//nolint:revive // the context belongs to the response
 func (t *transport) limitWatchBody(request *http.Request, response *http.Response, ctx context.Context,
-	cancel context.CancelFunc) io.ReadCloser { //nolint:revive // the context is that of the answer
+	cancel context.CancelFunc) io.ReadCloser {
 	counter := bodyMeter{
 		ReadCloser: response.Body, subject: request.URL, record: t.hits.Record,
 		bytesBound: EventBytes, bytesAllowed: t.limits.EventBytes, valuesAllowed: t.limits.JSONValues,
