@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-func TestScopeReader(t *testing.T) {
+func TestAgentScopes(t *testing.T) {
 	annotations := func(region string) map[string]string {
 		return map[string]string{"cluster.karmada.io/registration-scope": `{"region":"` + region + `"}`}
 	}
