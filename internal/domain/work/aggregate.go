@@ -17,26 +17,26 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// AggregateOptions are facts about the clusters of a binding that the Works of the binding do not
-// contain. The zero value means that no such facts are observed.
+// AggregateOptions are facts about a binding's clusters that its Works do not contain. The zero value
+// means that none of these facts is observed.
 type AggregateOptions struct {
-	// NotReadySince returns the time since when a cluster is not ready. It returns the zero time
-	// for a cluster that is ready or whose readiness is unknown.
+	// NotReadySince returns the time at which the cluster became not ready. It returns the zero time if
+	// the cluster is ready or its readiness is unknown.
 	NotReadySince func(cluster string) time.Time
-	// CredentialsProblem returns why a cluster rejects the requests of the control plane. It
-	// returns an empty string for a cluster that accepts them.
+	// CredentialsProblem returns why the cluster rejects the control plane's requests. It returns an
+	// empty string if the cluster accepts them.
 	CredentialsProblem func(cluster string) string
-	// RenderErrors maps a cluster to the reason why no Work could be rendered from the current
-	// template.
+	// RenderErrors maps each cluster for which no Work could be rendered from the current template to
+	// the reason.
 	RenderErrors map[string]string
-	// PurgedClusters are the clusters from which the Work must be deleted before any other cluster
-	// gets the template.
+	// PurgedClusters are the clusters whose Works must be deleted before any other cluster gets the
+	// template.
 	PurgedClusters sets.Set[string]
-	// WantsNoCopy reports that the workload has no clusters because it was scaled to 0, so nothing
-	// is missing.
+	// WantsNoCopy reports that the workload has no clusters because it was scaled to 0, so no copy is
+	// missing.
 	WantsNoCopy bool
-	// MaxStatusBytes is the limit for the reflected status of one cluster, in bytes. The value 0
-	// means the constant MaxStatusBytes.
+	// MaxStatusBytes is the limit for each cluster's reflected status, in bytes. The value 0 selects
+	// the constant MaxStatusBytes.
 	MaxStatusBytes int
 }
 
@@ -54,40 +54,37 @@ func (a AggregateOptions) credentialsProblem(cluster string) string {
 	return a.CredentialsProblem(cluster)
 }
 
-// Aggregation is the state of a template, aggregated from the Works of its binding and from
-// AggregateOptions.
+// Aggregation is a template's state, aggregated from its binding's Works and from AggregateOptions.
 type Aggregation struct {
-	// Items are the statuses, one for each cluster, sorted by the name of the cluster.
+	// Items are the statuses, one for each cluster, sorted by cluster name.
 	Items []workv1alpha2.AggregatedStatusItem
-	// outdated is true for the clusters to which an earlier generation of their Work was applied
-	// and the current generation was not.
+	// outdated is true for the clusters to which an earlier generation of their Work is applied, but
+	// not the current one.
 	outdated map[string]bool
-	// notReadySince maps each cluster that is not ready to the time since when it is not ready.
+	// notReadySince maps each cluster that is not ready to the time at which it became not ready.
 	notReadySince map[string]time.Time
-	// credentialsProblem returns why a cluster rejects the requests of the control plane, or an
-	// empty string.
+	// credentialsProblem is AggregateOptions.CredentialsProblem.
 	credentialsProblem func(cluster string) string
-	// suspended are the clusters to which dispatching is suspended. suspensionObserved are the
-	// suspended clusters whose Work has a condition that shows the suspension of the current
-	// generation.
+	// suspended are the clusters to which dispatching is suspended. suspensionObserved are those of
+	// them whose Work has a condition that shows the suspension for the Work's current generation.
 	suspended, suspensionObserved map[string]bool
-	// suspensionCauses maps a cluster to a message that its Work, or the current generation of its
-	// Work, is not applied, if the suspension of dispatching is the only observed cause.
+	// suspensionCauses maps a cluster to the message that its Work, or its Work's current generation,
+	// is not applied. It contains only clusters for which the suspension of dispatching is the only
+	// observed cause.
 	suspensionCauses map[string]string
-	// purging are the clusters from which the Work must be deleted before other clusters get
-	// changes.
+	// purging are the clusters whose Works must be deleted before other clusters get changes.
 	purging map[string]bool
 	// wantsNoCopy is AggregateOptions.WantsNoCopy.
 	wantsNoCopy bool
 }
 
-// Aggregate aggregates the Works of a binding. It ignores Works in deletion and Works outside any
-// execution namespace.
+// Aggregate aggregates a binding's Works. It ignores Works in deletion and Works outside any execution
+// namespace.
 //
-// The status from a member is used only after the Work is applied, because before that the status
-// may belong to another object in the member. Health is Unknown if a Work does not contain the
-// template, or if its member has not reported a status yet. If a cluster is not ready, its last
-// status stays, and the message contains the time of that status.
+// Aggregate uses a member's status only after the Work is applied, because before that the status may
+// belong to another object in the member. Health is Unknown if the Work does not contain the template,
+// or if the member has not reported a status yet. For a cluster that is not ready, Aggregate keeps the
+// last status and adds the time of that status to the message.
 func Aggregate(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances AggregateOptions) Aggregation {
 	account := Aggregation{
 		Items:    make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.RenderErrors)),
@@ -137,8 +134,8 @@ func (a *Aggregation) addWork(cluster string, work *workv1alpha1.Work, template 
 	a.Items = append(a.Items, item)
 }
 
-// statusTruncatedMessage returns the message of the Work that the status of the template was
-// reflected only in part, or "" if the status is complete.
+// statusTruncatedMessage returns the Work's message that only a part of the template's status was
+// reflected, or "" if the status is complete.
 func statusTruncatedMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
 	cut := conditions.Get(work.Status.Conditions, workv1alpha1.WorkStatusTruncated)
 	if cut == nil || cut.Status != metav1.ConditionTrue || manifestStatusOf(work, template) == nil {
@@ -147,8 +144,8 @@ func statusTruncatedMessage(work *workv1alpha1.Work, template workv1alpha2.Objec
 	return cut.Message
 }
 
-// missingState describes what the cluster does not have: its Work, or the current generation of its
-// Work. It returns an empty string if the cluster has the current generation.
+// missingState describes what the cluster does not have: its Work, or its Work's current generation. It
+// returns an empty string if the cluster has the current generation.
 func (a *Aggregation) missingState(item *workv1alpha2.AggregatedStatusItem) string {
 	switch {
 	case !item.Applied:
@@ -160,8 +157,8 @@ func (a *Aggregation) missingState(item *workv1alpha2.AggregatedStatusItem) stri
 	}
 }
 
-// addPurging records that other clusters wait until the Work is deleted from a cluster. If the
-// cluster is not ready, addPurging records that too.
+// addPurging records that other clusters wait until the given cluster's Work is deleted, and whether
+// the given cluster is not ready.
 func (a *Aggregation) addPurging(cluster string, circumstances AggregateOptions) {
 	a.purging[cluster] = true
 	if since := circumstances.notReadySince(cluster); !since.IsZero() {
@@ -169,9 +166,9 @@ func (a *Aggregation) addPurging(cluster string, circumstances AggregateOptions)
 	}
 }
 
-// notReadyMessage returns the message for a cluster that is not ready. The message contains the
-// time since when the cluster is not ready, and not the current time. It omits the reason, because
-// the reason may change often. So the message stays the same until the cluster is ready again.
+// notReadyMessage returns the message for a cluster that is not ready. The message must stay the same
+// until the cluster is ready again. Therefore it contains the time at which the cluster became not
+// ready instead of the current time, and omits the reason, which may change often.
 func notReadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) string {
 	at := since.UTC().Format(time.RFC3339)
 	if item.Applied {
@@ -180,8 +177,8 @@ func notReadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) st
 	return fmt.Sprintf("cluster %s is not ready since %s", item.ClusterName, at)
 }
 
-// addRenderErrors sets the message of each cluster for which no Work could be rendered. The status
-// that the member reports for an earlier template is kept.
+// addRenderErrors sets the message of each cluster for which no Work could be rendered. It keeps the
+// status that the member reports for an earlier template.
 func (a *Aggregation) addRenderErrors(unrendered map[string]string) {
 	remaining := maps.Clone(unrendered)
 	for i := range a.Items {
@@ -199,27 +196,26 @@ func (a *Aggregation) addRenderErrors(unrendered map[string]string) {
 	}
 }
 
-// HasUnappliedGeneration reports whether an earlier generation of a Work was applied but the
-// current generation is not applied yet. A condition without an observed generation counts as
-// current.
+// HasUnappliedGeneration reports whether an earlier generation of the Work is applied, but the current
+// generation is not. A condition without an observed generation counts as current.
 func HasUnappliedGeneration(work *workv1alpha1.Work) bool {
 	applied := conditions.Get(work.Status.Conditions, workv1alpha1.WorkApplied)
 	return applied != nil && applied.Status == metav1.ConditionTrue &&
 		applied.ObservedGeneration != 0 && applied.ObservedGeneration < work.Generation
 }
 
-// IsSuspensionObserved reports whether the delivery of a Work is suspended and the controller that
-// delivers the Work has observed the suspension. A member that has an earlier generation then keeps
-// that generation.
+// IsSuspensionObserved reports whether the Work's delivery is suspended and the controller that
+// delivers the Work has observed the suspension. From then on, a member that has an earlier generation
+// keeps it.
 func IsSuspensionObserved(work *workv1alpha1.Work) bool {
 	dispatching := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDispatching)
 	return IsSuspended(work) && dispatching != nil && dispatching.Status == metav1.ConditionFalse &&
 		(dispatching.ObservedGeneration == 0 || dispatching.ObservedGeneration >= work.Generation)
 }
 
-// limitSize cuts statuses and messages to equal shares if together they exceed the size limit of a
-// binding. So the agent of one cluster cannot prevent the statuses of other clusters from being
-// stored.
+// limitSize truncates statuses and messages to equal shares if their total size exceeds the size limit
+// of a binding. Without equal shares, one cluster's agent could prevent the other clusters' statuses
+// from being stored.
 func (a *Aggregation) limitSize(template workv1alpha2.ObjectReference) {
 	total := 0
 	for i := range a.Items {
@@ -242,9 +238,9 @@ func (a *Aggregation) limitSize(template workv1alpha2.ObjectReference) {
 	}
 }
 
-// aggregatedItem returns the status of the template from a Work, and a message if a part of the
-// status was cut off. The size is checked here because the agent of a cluster in pull mode writes
-// the Works of the cluster itself and is not trusted to respect the size limit.
+// aggregatedItem returns the template's status from the given Work, and a message if a part of the
+// status was omitted. The size is checked here because in pull mode, the agent writes the cluster's
+// Works itself and is not trusted to respect the size limit.
 func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference,
 	limit int) (item workv1alpha2.AggregatedStatusItem, cut string) {
 	item = workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: workv1alpha2.ResourceUnknown}
@@ -270,9 +266,9 @@ func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alph
 	return item, cut
 }
 
-// manifestStatusOf returns the status of the template that the member reported, or nil if there is
-// none. It finds the status by the identifier of the member object and does not decode manifests,
-// because it runs for every Work of a binding whenever one of the Works changes.
+// manifestStatusOf returns the template's status that the member reported, or nil if there is none. It
+// finds the status by the member object's identifier instead of decoding manifests, because it runs for
+// every Work of a binding whenever one of the Works changes.
 func manifestStatusOf(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) *workv1alpha1.ManifestStatus {
 	kind := schema.FromAPIVersionAndKind(template.APIVersion, template.Kind)
 	for i := range work.Status.ManifestStatuses {
@@ -287,8 +283,8 @@ func manifestStatusOf(work *workv1alpha1.Work, template workv1alpha2.ObjectRefer
 	return nil
 }
 
-// EqualStatusItems reports whether two lists are equal. The order of fields in the JSON of the
-// statuses is ignored.
+// EqualStatusItems reports whether both lists are equal. It ignores the order of fields in the
+// statuses' JSON.
 func EqualStatusItems(a, b []workv1alpha2.AggregatedStatusItem) bool {
 	return slices.EqualFunc(a, b, func(left, right workv1alpha2.AggregatedStatusItem) bool {
 		return left.ClusterName == right.ClusterName && left.Applied == right.Applied &&

@@ -26,8 +26,8 @@ func webManifestStatus(text string) workv1alpha1.ManifestStatus {
 	}
 }
 
-// workWithStatus returns the Work of a cluster. applied is the status of its condition Applied; ""
-// means that the Work does not have this condition.
+// workWithStatus returns a cluster's Work. applied is the status of its condition Applied. If it is
+// empty, the Work does not have this condition.
 func workWithStatus(t *testing.T, cluster string, applied metav1.ConditionStatus, statuses ...workv1alpha1.ManifestStatus) *workv1alpha1.Work {
 	t.Helper()
 	result := renderedWork(t, nil)
@@ -97,8 +97,8 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// TestAggregationSizeLimit checks that a large status from one agent does not remove the statuses
-// of other clusters.
+// TestAggregationSizeLimit checks that a large status from one agent does not remove other clusters'
+// statuses.
 func TestAggregationSizeLimit(t *testing.T) {
 	large := func(bytes int) workv1alpha1.ManifestStatus {
 		return webManifestStatus(`{"replicas":2,"log":"` + strings.Repeat("x", bytes) + `"}`)
@@ -112,7 +112,7 @@ func TestAggregationSizeLimit(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		works []*workv1alpha1.Work
-		// whole is true if nothing needs to be cut.
+		// whole is true if nothing needs to be truncated.
 		whole bool
 	}{
 		"one status as large as etcd accepts": {works: []*workv1alpha1.Work{
@@ -214,8 +214,7 @@ func TestSameItems(t *testing.T) {
 	}
 }
 
-// notReadySinceNoon returns a function that reports noon for the given clusters as the time since
-// when they are not ready.
+// notReadySinceNoon returns a function that reports that the given clusters became not ready at noon.
 func notReadySinceNoon(clusters ...string) func(string) time.Time {
 	return func(cluster string) time.Time {
 		if slices.Contains(clusters, cluster) {

@@ -11,10 +11,9 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// divideCompletions sets the completions of a Job to the share of one target. It divides the
-// completions of the template over all targets in proportion to their replicas, so that the shares
-// add up to the completions of the template. It changes nothing if no target has replicas or the
-// replicas are not divided.
+// divideCompletions sets a Job's completions to the share of one target. It divides the template's
+// completions over all targets in proportion to their replicas, so that the shares add up to the
+// template's completions. It changes nothing if no target has replicas or the replicas are not divided.
 func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.ResourceBindingSpec, target, tieUID string) error {
 	if !hasDividedCompletions(spec, manifest.GroupVersionKind()) {
 		return nil
@@ -36,13 +35,13 @@ func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.R
 	return nil
 }
 
-// hasDividedCompletions reports whether the completions of a template of that kind are divided.
+// hasDividedCompletions reports whether the completions of templates of the given kind are divided.
 func hasDividedCompletions(spec *workv1alpha2.ResourceBindingSpec, kind schema.GroupVersionKind) bool {
 	return kind.GroupKind() == jobKind && spec.Replicas > 0 && binding.IsDivided(spec)
 }
 
-// completionsShare returns the share of one target in the completions of a Job. divided is false if
-// no target has replicas.
+// completionsShare returns the given target's share of a Job's completions. divided is false if no
+// target has replicas.
 func completionsShare(
 	completions int64, targets []workv1alpha2.TargetCluster, target, tieUID string,
 ) (part int64, divided bool) {

@@ -14,8 +14,8 @@ import (
 
 const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: sum, namespace: shop}, spec: {completions: 10, parallelism: 4}}`
 
-// completionsByTarget returns the completions in the manifest of each target. The value -1 means
-// that the manifest has no completions.
+// completionsByTarget returns the completions in each target's manifest. The value -1 means that the
+// manifest has no completions.
 func completionsByTarget(t testing.TB, template *unstructured.Unstructured, scheduling policyv1alpha1.ReplicaSchedulingType, total int32, replicas ...int32) []int64 {
 	t.Helper()
 	from := resourceBinding(replicas...)

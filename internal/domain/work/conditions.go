@@ -9,8 +9,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// DispatchingCondition returns the condition that reports whether changes of the Work are delivered
-// to the cluster. The caller sets the time of the transition.
+// DispatchingCondition returns the condition that reports whether the Work's changes are delivered to
+// the cluster. The caller sets the transition time.
 func DispatchingCondition(work *workv1alpha1.Work) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -24,14 +24,14 @@ func DispatchingCondition(work *workv1alpha1.Work) metav1.Condition {
 	return condition
 }
 
-// IsSuspended reports whether the delivery of changes of the Work is suspended.
+// IsSuspended reports whether the delivery of the Work's changes is suspended.
 func IsSuspended(work *workv1alpha1.Work) bool {
 	return work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
 }
 
-// AppliedCondition returns the condition that reports whether all manifests are applied to the
-// member. failures contains one error for each manifest that is not applied. The caller sets the
-// time of the transition.
+// AppliedCondition returns the condition that reports whether all manifests are applied to the member.
+// failures contains one error for each manifest that is not applied. The caller sets the transition
+// time.
 func AppliedCondition(work *workv1alpha1.Work, failures []error) metav1.Condition {
 	if len(failures) == 0 {
 		return metav1.Condition{

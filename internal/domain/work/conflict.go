@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// conflictResolution returns how a conflict with an object that exists in the member is resolved.
-// It returns the annotation of the manifest if the value is known, else the field of the binding. A
-// binding takes over only objects that its author may take over.
+// conflictResolution returns how to resolve a conflict with an object that already exists in the
+// member: the manifest's annotation if its value is valid, otherwise the binding's field. A binding
+// takes over only objects that its author may take over.
 func conflictResolution(manifest *unstructured.Unstructured, bound binding.Object) string {
 	const overwrite, abort = workv1alpha2.ResourceConflictResolutionOverwrite, workv1alpha2.ResourceConflictResolutionAbort
 	resolution := manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]
@@ -31,8 +31,8 @@ func conflictResolution(manifest *unstructured.Unstructured, bound binding.Objec
 	return resolution
 }
 
-// CanTakeOver reports whether a Work may take over a member object if the manifest requests this. A
-// Work of a ResourceBinding takes over objects of the binding's namespace, unless a
+// CanTakeOver reports whether the Work may take over a member object if the manifest requests this. The
+// Work of a ResourceBinding may take over objects in the binding's namespace, unless a
 // ClusterOverridePolicy moved the object to another namespace. A Work without a ResourceBinding may
 // take over any object, because its author has permissions for the whole cluster.
 func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
@@ -40,9 +40,9 @@ func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) b
 	return !ok || author.MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
 }
 
-// ValidateDelivery returns a *tenancy.ForbiddenError unless a Work may deliver a manifest to its
-// member. The check also applies to Works that were stored before Karmada checked bindings and
-// overrides. The objects that these Works delivered are neither deleted nor written again.
+// ValidateDelivery returns a *tenancy.ForbiddenError unless the Work may deliver the given manifest to
+// its member. This also applies to Works that were stored before Karmada validated bindings and
+// overrides. The objects that such Works delivered are neither deleted nor updated.
 func ValidateDelivery(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
 	author, bound, ok := authorOf(work)
 	if !ok {
@@ -55,8 +55,9 @@ func ValidateDelivery(work *workv1alpha1.Work, manifest *unstructured.Unstructur
 	return nil
 }
 
-// authorOf returns the author on whose behalf a Work acts, and the ResourceBinding of the Work. ok
-// is false for Works without a ResourceBinding, which administrators and the components create.
+// authorOf returns the author on whose behalf the Work acts, and the Work's ResourceBinding. ok is
+// false for a Work without a ResourceBinding, which only administrators and Karmada's components can
+// create.
 func authorOf(work *workv1alpha1.Work) (author tenancy.Author, bound types.NamespacedName, ok bool) {
 	bound, ok = binding.ReferencedBinding(work, true)
 	return tenancy.Author{Namespace: bound.Namespace, ClusterWide: work.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok

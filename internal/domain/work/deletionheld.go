@@ -10,9 +10,9 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// DeletionHeldCondition returns the condition that reports that the deletion of the Work is held:
-// its objects stay in the cluster until a user confirms the deletion or an explanation is found.
-// The caller sets the time of the transition.
+// DeletionHeldCondition returns the condition that reports that the Work's deletion is held: its
+// objects stay in the cluster until a user confirms the deletion or an explanation is found. The caller
+// sets the transition time.
 func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard.Reason) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -50,9 +50,9 @@ func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard
 	return condition
 }
 
-// RestoreNotConfirmedCondition returns the condition that reports that the deletion of the Work is
-// held: its objects stay in the cluster until a user confirms the restore of the control plane. The
-// caller sets the time of the transition.
+// RestoreNotConfirmedCondition returns the condition that reports that the Work's deletion is held: its
+// objects stay in the cluster until a user confirms that the control plane was restored. The caller
+// sets the transition time.
 func RestoreNotConfirmedCondition(work *workv1alpha1.Work, message string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -60,9 +60,9 @@ func RestoreNotConfirmedCondition(work *workv1alpha1.Work, message string) metav
 	}
 }
 
-// KindNotServedCondition returns the condition that reports that the objects of a deleted Work
-// cannot be read in the cluster. Either the API server of the cluster does not serve their kind but
-// may store the objects, or it is unknown whether the API server serves the kind.
+// KindNotServedCondition returns the condition that reports that a deleted Work's objects cannot be
+// read in the cluster. Either the cluster's API server does not serve their kind but may still store
+// the objects, or it is unknown whether the API server serves the kind.
 func KindNotServedCondition(work *workv1alpha1.Work, cluster, message string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -72,9 +72,9 @@ func KindNotServedCondition(work *workv1alpha1.Work, cluster, message string) me
 	}
 }
 
-// HeldFor returns the reason for which the deletion of a Work is held because of the number of
-// deletions. It is guard.NoReason if the deletion is not held, or is held for another reason: all
-// other reasons are facts that are read again for each decision.
+// HeldFor returns why the Work's deletion is held because of the number of deletions. It returns
+// guard.NoReason if the deletion is not held, or is held for any other reason, because all other
+// reasons are facts that are read again for each decision.
 func HeldFor(work *workv1alpha1.Work) guard.Reason {
 	held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld)
 	if held == nil || held.Status != metav1.ConditionTrue {
@@ -90,19 +90,19 @@ func HeldFor(work *workv1alpha1.Work) guard.Reason {
 	}
 }
 
-// confirmCommand returns the command that confirms the held deletion of a Work.
+// confirmCommand returns the command that confirms the Work's held deletion.
 func confirmCommand(work *workv1alpha1.Work) string {
 	return fmt.Sprintf("karmadactl held confirm %s", HeldName(work))
 }
 
-// confirmAllCommand returns the command that confirms all deletions in a cluster that are held for
-// a reason.
+// confirmAllCommand returns the command that confirms all deletions that are held for the given reason
+// in the given cluster.
 func confirmAllCommand(cluster, reason string) string {
 	return fmt.Sprintf("karmadactl held confirm --cluster %s --reason %s", cluster, reason)
 }
 
-// HeldName returns the name of a held deletion in the commands of karmadactl: the name of the
-// cluster and the name of the Work.
+// HeldName returns the name by which karmadactl's commands identify the Work's held deletion. It
+// consists of the cluster's name and the Work's name.
 func HeldName(work *workv1alpha1.Work) string {
 	cluster, _ := ClusterOf(work.Namespace)
 	return cluster + "/" + work.Name

@@ -11,17 +11,17 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// RetainFunc copies the values that the member owns from observed to desired. It may change or
-// replace desired, but must not change observed.
+// RetainFunc copies the fields that the member owns from observed to desired. It may change or replace
+// desired, but must not change observed.
 type RetainFunc func(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-// DesiredObject returns the desired state of a member object: the manifest, with the values that
-// the member owns taken from the observed object.
+// DesiredObject returns a member object's desired state: the manifest, with the fields that the member
+// owns taken from the observed object.
 //
-// Labels and annotations of the manifest take precedence. Those that only the member has are kept.
-// Those that an earlier manifest set and this manifest does not set are removed. resourceVersion
-// makes the write fail if the object has changed since it was observed. The status is kept, because
-// for kinds without a status subresource a write would remove it. retain may be nil.
+// The manifest's labels and annotations take precedence. Those that only the member has are kept. Those
+// that an earlier manifest set and the current one does not are removed. resourceVersion makes the
+// write fail if the object has changed since it was observed. The status is kept, because for kinds
+// without a status subresource a write would remove it. retain may be nil.
 func DesiredObject(manifest, observed *unstructured.Unstructured, retain RetainFunc) (*unstructured.Unstructured, error) {
 	desired := manifest.DeepCopy()
 	desired.SetResourceVersion(observed.GetResourceVersion())
@@ -44,8 +44,8 @@ func DesiredObject(manifest, observed *unstructured.Unstructured, retain RetainF
 	return result, nil
 }
 
-// mergeRetainedKeys returns the keys of the manifest, and the keys of the member that no earlier
-// manifest set. managedKeys lists the keys of the earlier manifest.
+// mergeRetainedKeys returns the manifest's entries, and the member's entries that no earlier manifest
+// set. managedKeys lists the keys that the earlier manifest set, joined by commas.
 func mergeRetainedKeys(manifest, member map[string]string, managedKeys string) map[string]string {
 	managed := sets.New(strings.Split(managedKeys, ",")...)
 	memberOwned := map[string]string{}
@@ -58,17 +58,17 @@ func mergeRetainedKeys(manifest, member map[string]string, managedKeys string) m
 }
 
 // IsInSync reports whether writing the desired object would change nothing relevant in the observed
-// object. Changes of the status and of fields that the API server sets are ignored.
+// object. Differences in the status and in fields that the API server sets are not relevant.
 func IsInSync(desired, observed *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(prunedCopy(desired).Object, prunedCopy(observed).Object)
 }
 
-// describeObject returns the kind and name of an object for use in a message.
+// describeObject returns the object's kind and name for a message.
 func describeObject(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", object.GetKind(), objectPath(object))
 }
 
-// objectPath returns namespace/name, or only the name for a cluster-scoped object.
+// objectPath returns namespace/name, or only the name of a cluster-scoped object.
 func objectPath(object *unstructured.Unstructured) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()

@@ -136,7 +136,7 @@ func TestIsInSync(t *testing.T) {
 	}
 }
 
-// TestDesiredObjectIsStable checks that an object in its desired state is not written again.
+// TestDesiredObjectIsStable checks that an object that is in its desired state is not written again.
 func TestDesiredObjectIsStable(t *testing.T) {
 	keys := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID[string])
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,11 +10,11 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// RepairBackoff is the history of the repairs of one member object. If a client in the member
-// reverts each repair, immediate repairs would be an endless loop. So the delay increases with each
-// repair in close succession. The zero value means that the object was never repaired.
+// RepairBackoff is the repair history of one member object. If a client in the member reverts each
+// repair, immediate repairs would be an endless loop, so the delay increases exponentially with repairs
+// in close succession. The zero value means that the object was never repaired.
 type RepairBackoff struct {
-	// CloseRepairs is the number of repairs in close succession.
+	// CloseRepairs is the number of repairs in close succession, including the last one.
 	CloseRepairs int
 	// LastRepair is the time of the last repair.
 	LastRepair time.Time
@@ -24,12 +24,12 @@ const (
 	// repairsWithoutDelay is the number of repairs that are made immediately, so that a user who
 	// changes an object by hand sees that the change is reverted.
 	repairsWithoutDelay = 5
-	// initialRepairDelay is the delay of the first repair after repairsWithoutDelay. Each later
+	// initialRepairDelay is the delay before the first repair after repairsWithoutDelay. Each later
 	// delay is twice as long, up to maxRepairDelay.
 	initialRepairDelay = time.Second
 	maxRepairDelay     = time.Minute
-	// resetAfter is how long the last repair must last without being reverted, in addition to twice
-	// its delay, before the drift conflict is over.
+	// resetAfter is added to twice the last repair's delay. The drift conflict is over when the last
+	// repair has not been reverted for this total time.
 	resetAfter = 10 * time.Second
 )
 
@@ -41,12 +41,11 @@ func (r RepairBackoff) repairDelay() time.Duration {
 	return min(initialRepairDelay<<min(r.CloseRepairs-repairsWithoutDelay, 10), maxRepairDelay)
 }
 
-// resetTime returns the time at which the drift conflict is over if the last repair lasts until
-// then.
+// resetTime returns the time at which the drift conflict is over if the last repair is not reverted
+// before then.
 func (r RepairBackoff) resetTime() time.Time { return r.LastRepair.Add(2*r.repairDelay() + resetAfter) }
 
-// RemainingDelay returns the time until the next repair may be made. The value 0 means that it may
-// be made immediately.
+// RemainingDelay returns the time until the next repair may be made. The value 0 means immediately.
 func (r RepairBackoff) RemainingDelay(now time.Time) time.Duration {
 	if r.repairDelay() == 0 {
 		return 0
@@ -62,8 +61,8 @@ func (r RepairBackoff) WithRepair(now time.Time) RepairBackoff {
 	return RepairBackoff{CloseRepairs: r.CloseRepairs + 1, LastRepair: now}
 }
 
-// IsDriftConflict reports whether the object has a drift conflict, because its repairs were
-// reverted again and again. left is the minimum time until the conflict can be over.
+// IsDriftConflict reports whether the object has a drift conflict, because its repairs were repeatedly
+// reverted. left is the minimum time until the conflict can be over.
 func (r RepairBackoff) IsDriftConflict(now time.Time) (isConflict bool, left time.Duration) {
 	if r.CloseRepairs < repairsWithoutDelay || now.After(r.resetTime()) {
 		return false, 0
@@ -71,9 +70,9 @@ func (r RepairBackoff) IsDriftConflict(now time.Time) (isConflict bool, left tim
 	return true, r.resetTime().Sub(now) + time.Millisecond
 }
 
-// DriftConflictCondition returns the condition DriftConflict. descriptions contains a description
-// of each object with a drift conflict. Without descriptions the condition is False. The caller
-// sets the time of the transition.
+// DriftConflictCondition returns the condition DriftConflict. descriptions contains one description for
+// each object with a drift conflict. If it is empty, the condition is False. The caller sets the
+// transition time.
 func DriftConflictCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	if len(descriptions) == 0 {
 		return metav1.Condition{
@@ -91,9 +90,9 @@ func DriftConflictCondition(work *workv1alpha1.Work, descriptions []string) meta
 	}
 }
 
-// DescribeDriftConflict describes which object has a drift conflict, which client reverts the
-// repairs, and what the user can do. observed is the object with its managed fields, or nil if the
-// object was deleted. ourManager is the field manager of Karmada.
+// DescribeDriftConflict describes which object has a drift conflict, which client reverts the repairs,
+// and what the user can do. observed is the object with its managed fields, or nil if the object was
+// deleted. ourManager is Karmada's field manager.
 func DescribeDriftConflict(cluster string, manifest, observed *unstructured.Unstructured, ourManager string) string {
 	client := "an unknown client"
 	action := "changes"

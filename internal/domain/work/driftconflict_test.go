@@ -67,7 +67,7 @@ func TestRepairRateIsLimited(t *testing.T) {
 			backoff = backoff.WithRepair(now)
 			made++
 		}
-		// After 7 delayed repairs the delay is one minute, so at most 60 more repairs fit into an
+		// After 7 delayed repairs, the delay is one minute, so at most 60 more repairs fit into an
 		// hour.
 		if made > repairsWithoutDelay+7+60 {
 			t.Errorf("%d repairs within an hour", made)

@@ -14,13 +14,13 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// minNamespaceAge is the age from which an execution namespace is expected to contain all Works,
-// because the controllers create the Works of a namespace within minutes.
+// minNamespaceAge is the age from which an execution namespace is expected to contain all Works. The
+// controllers create a namespace's Works within minutes.
 const minNamespaceAge = 10 * time.Minute
 
-// VerifyWorksComplete returns nil if the state of the execution namespace indicates that the
-// namespace contains all Works of the cluster. Otherwise the error describes why Works may be
-// missing. namespace is nil if the namespace does not exist.
+// VerifyWorksComplete returns nil if the execution namespace's state indicates that the namespace
+// contains all Works of the cluster. Otherwise the error describes why Works may be missing. namespace
+// is nil if the namespace does not exist.
 func VerifyWorksComplete(name string, namespace *corev1.Namespace, now time.Time) error {
 	switch {
 	case namespace == nil:
@@ -34,8 +34,8 @@ func VerifyWorksComplete(name string, namespace *corev1.Namespace, now time.Time
 	}
 }
 
-// ExpectedObjects are the objects that bindings expect in some clusters, no matter whether the
-// Works of the bindings exist.
+// ExpectedObjects are the objects that bindings expect in the given clusters, regardless of whether the
+// bindings' Works exist.
 type ExpectedObjects map[string]*expectedInCluster
 
 type expectedInCluster struct {
@@ -43,7 +43,8 @@ type expectedInCluster struct {
 	objects   sets.Set[objectKey]
 }
 
-// NewExpectedObjects returns an empty set for the given clusters.
+// NewExpectedObjects returns an empty set for the given clusters. Objects in other clusters are not
+// recorded.
 func NewExpectedObjects(clusters ...string) ExpectedObjects {
 	awaited := ExpectedObjects{}
 	for _, cluster := range clusters {
@@ -52,8 +53,7 @@ func NewExpectedObjects(clusters ...string) ExpectedObjects {
 	return awaited
 }
 
-// AddBinding adds the objects that a binding expects. It also adds the objects of a binding in
-// deletion.
+// AddBinding adds the objects that the binding expects, even if the binding is in deletion.
 func (e ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
 	template := spec.Resource
 	version, err := schema.ParseGroupVersion(template.APIVersion)
@@ -71,9 +71,9 @@ func (e ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
 	}
 }
 
-// Has reports whether a binding expects an object in a cluster. It compares the UID of the
-// template. If the UID differs, it compares the kind, namespace and name, because the template may
-// have been created again. Only the metadata and the kind of the object are needed.
+// Has reports whether a binding expects the observed object in the cluster. It compares the UID of the
+// template. If the UID differs, it compares the kind, namespace and name, because the template may have
+// been deleted and created again. Has reads only the object's metadata and kind.
 func (e ExpectedObjects) Has(cluster string, observed *unstructured.Unstructured) bool {
 	in := e[cluster]
 	if in == nil {
@@ -84,9 +84,8 @@ func (e ExpectedObjects) Has(cluster string, observed *unstructured.Unstructured
 		in.objects.Has(objectKey{observed.GroupVersionKind().GroupKind(), observed.GetNamespace(), observed.GetName()})
 }
 
-// DeletionCascades reports whether the deletion of an object of a kind also deletes objects that
-// Karmada does not manage: the objects in a Namespace, or the objects of a
-// CustomResourceDefinition.
+// DeletionCascades reports whether deleting an object of the given kind also deletes objects that
+// Karmada does not manage: the objects in a Namespace, or the objects of a CustomResourceDefinition.
 func DeletionCascades(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Namespace"} ||
 		kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}

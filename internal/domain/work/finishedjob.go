@@ -14,9 +14,9 @@ import (
 
 var jobKind = schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}
 
-// IsFinishedJob reports whether the identifier is that of a Job whose last reported status is
-// Complete or Failed. Such a Job is not created again when it is deleted in the member, because it
-// would be executed a second time.
+// IsFinishedJob reports whether the identifier belongs to a Job whose last reported status is Complete
+// or Failed. If such a Job is deleted in the member, Karmada does not create it again, because it would
+// run a second time.
 func IsFinishedJob(statuses []workv1alpha1.ManifestStatus, identifier workv1alpha1.ResourceIdentifier) bool {
 	if (schema.GroupKind{Group: identifier.Group, Kind: identifier.Kind}) != jobKind {
 		return false
@@ -34,9 +34,8 @@ func IsFinishedJob(statuses []workv1alpha1.ManifestStatus, identifier workv1alph
 	})
 }
 
-// WasExecuted reports whether a manifest is that of a finished Job that must not be executed again.
-// With RecreateFinishedJobAnnotation on the manifest, every Job that is deleted in the member is
-// created again.
+// WasExecuted reports whether the manifest belongs to a finished Job that must not run again. The
+// annotation RecreateFinishedJobAnnotation on the manifest permits Karmada to create the Job again.
 func WasExecuted(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
 	if manifest.GroupVersionKind().GroupKind() != jobKind || manifest.GetAnnotations()[workv1alpha1.RecreateFinishedJobAnnotation] == "true" {
 		return false

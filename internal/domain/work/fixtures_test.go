@@ -58,8 +58,7 @@ func newCluster(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// resourceBinding returns a binding with the targets m1, m2 and so on, which have the given
-// replicas.
+// resourceBinding returns a binding with the targets m1, m2 and so on, which have the given replicas.
 func resourceBinding(replicas ...int32) *workv1alpha2.ResourceBinding {
 	result := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web-deployment",
@@ -72,7 +71,7 @@ func resourceBinding(replicas ...int32) *workv1alpha2.ResourceBinding {
 	return result
 }
 
-// inputForFirstTarget returns the RenderInput for the first target of a binding.
+// inputForFirstTarget returns the RenderInput for the binding's first target.
 func inputForFirstTarget(template *unstructured.Unstructured, of binding.Object) RenderInput {
 	target := binding.TargetClusters(of.BindingSpec())[0]
 	return RenderInput{

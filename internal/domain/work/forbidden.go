@@ -14,21 +14,21 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// MissingRule is an RBAC rule that Karmada needs but does not have in a member.
+// MissingRule is an RBAC rule that Karmada needs in a member but was not granted.
 type MissingRule struct {
-	// User is the user that does not have the rule.
+	// User is the user to whom the rule is not granted.
 	User string
 	// Verb, Group, Resource and Namespace are the fields of the rule. Namespace is empty for all
 	// namespaces.
 	Verb, Group, Resource, Namespace string
 }
 
-// deniedPattern matches the message with which the authorizer of Kubernetes rejects a request.
-// Quotas and admission use other messages with the same code 403.
+// deniedPattern matches the message with which Kubernetes' RBAC authorizer rejects a request. Quotas
+// and admission plugins also respond with code 403, but with other messages.
 var deniedPattern = regexp.MustCompile(`User "([^"]+)" cannot ([a-z]+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
 
-// ParseMissingRule parses the missing rule from the error message of a member. ok is false if the
-// message does not contain a missing rule.
+// ParseMissingRule parses the missing rule from a member's error message. ok is false if the message
+// does not contain a missing rule.
 func ParseMissingRule(message string) (rule MissingRule, ok bool) {
 	found := deniedPattern.FindStringSubmatch(message)
 	if found == nil {
@@ -37,7 +37,7 @@ func ParseMissingRule(message string) (rule MissingRule, ok bool) {
 	return MissingRule{User: found[1], Verb: found[2], Resource: found[3], Group: found[4], Namespace: found[5]}, true
 }
 
-// String returns the rule in the form in which a role contains it.
+// String describes the rule with the verb, resource and API group that a role needs.
 func (m MissingRule) String() string {
 	where := ""
 	if m.Namespace != "" {
@@ -46,11 +46,11 @@ func (m MissingRule) String() string {
 	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q]}%s", m.Group, m.Resource, m.Verb, where)
 }
 
-// ForbiddenError is an error that occurred because Karmada does not have a rule in a member.
+// ForbiddenError is a member's error that occurred because Karmada needs an RBAC rule there.
 type ForbiddenError struct {
 	Rule MissingRule
-	// role is the ClusterRole that limits Karmada in the member. It is empty if the role is
-	// unknown.
+	// role is the ClusterRole that limits Karmada's permissions in the member. It is empty if the role
+	// is unknown.
 	role string
 	err  error
 }
@@ -67,11 +67,11 @@ func (f *ForbiddenError) Error() string {
 	return fmt.Sprintf("%v; Karmada may not do that in the cluster: add %s to %s there", f.err, f.Rule, where)
 }
 
-// Unwrap returns the error of the member.
+// Unwrap returns the member's error.
 func (f *ForbiddenError) Unwrap() error { return f.err }
 
 // ExplainForbidden adds the missing rule to each failure that a missing rule caused. role is the
-// ClusterRole that limits Karmada in the member. It is empty if the role is unknown.
+// ClusterRole that limits Karmada's permissions in the member. It is empty if the role is unknown.
 func ExplainForbidden(failures []error, role string) []error {
 	explained := make([]error, len(failures))
 	for i, failure := range failures {
@@ -86,9 +86,9 @@ func ExplainForbidden(failures []error, role string) []error {
 	return explained
 }
 
-// StatusCollectedCondition returns the condition that reports whether the status of the objects is
-// collected from the cluster. denials are the reasons why some kinds cannot be watched in the
-// cluster. The caller sets the time of the transition.
+// StatusCollectedCondition returns the condition that reports whether the objects' statuses are
+// collected from the cluster. denials are the reasons why some kinds cannot be watched in the cluster.
+// The caller sets the transition time.
 func StatusCollectedCondition(work *workv1alpha1.Work, denials []error) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkStatusCollected, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -101,7 +101,7 @@ func StatusCollectedCondition(work *workv1alpha1.Work, denials []error) metav1.C
 	return condition
 }
 
-// isForbidden reports whether a missing rule caused one of the failures.
+// isForbidden reports whether a missing rule caused any of the failures.
 func isForbidden(failures []error) bool {
 	for _, failure := range failures {
 		if forbidden := (*ForbiddenError)(nil); errors.As(failure, &forbidden) {

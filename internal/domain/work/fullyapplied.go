@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Messages on clusters to which dispatching is suspended.
+// Messages about clusters to which dispatching is suspended.
 const (
 	suspendedMessage   = "dispatching is suspended"
 	suspendedForPrefix = "Dispatching is suspended for "
@@ -20,13 +20,12 @@ const (
 	outdatedMessage    = "the current version is not applied"
 )
 
-// FullyAppliedCondition returns the condition that reports whether all expected clusters, and no
-// other clusters, have the current template. generation is the generation of the binding. The
-// caller sets the time of the transition.
+// FullyAppliedCondition returns the condition that reports whether exactly the expected clusters have
+// the current template. generation is the binding's generation. The caller sets the transition time.
 //
-// The message lists as many clusters as fit, sorted by name, each with its first cause. If
-// suspension is the only cause, the message does not mention a failure. The reason of the condition
-// is the same for all causes, because clients rely on it.
+// The message lists as many clusters as fit, sorted by name, each with its first cause. If suspension
+// is the only cause, the message does not mention a failure. The condition's reason is the same for all
+// causes, because clients rely on it.
 func (a Aggregation) FullyAppliedCondition(expected sets.Set[string], generation int64) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha2.FullyApplied, Status: metav1.ConditionTrue, ObservedGeneration: generation,
@@ -64,8 +63,8 @@ func (a Aggregation) failureMessage(byCluster map[string]string) string {
 	return conditions.EnumerateCauses(workv1alpha2.FullyAppliedFailedMessage+": ", byCluster)
 }
 
-// HasPendingApply reports whether an expected cluster does not have the current generation of its
-// Work yet and will probably get that generation soon.
+// HasPendingApply reports whether an expected cluster does not have its Work's current generation yet,
+// but will probably get it soon.
 func (a Aggregation) HasPendingApply(expected sets.Set[string]) bool {
 	for cluster := range expected {
 		if _, unready := a.notReadySince[cluster]; a.outdated[cluster] && !unready && !a.suspensionObserved[cluster] {
@@ -75,9 +74,9 @@ func (a Aggregation) HasPendingApply(expected sets.Set[string]) bool {
 	return false
 }
 
-// causesByCluster maps each cluster without its desired state to the cause. The desired state of an
-// expected cluster is the current template. The desired state of any other cluster is that it does
-// not have the template.
+// causesByCluster maps each cluster that is not in its desired state to the cause. An expected
+// cluster's desired state is to have the current template. Any other cluster's desired state is not to
+// have the template.
 func (a Aggregation) causesByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {
@@ -101,8 +100,8 @@ func (a Aggregation) causesByCluster(expected sets.Set[string]) map[string]strin
 	return byCluster
 }
 
-// purgeCause returns the reason why a cluster from which the workload was evicted blocks the
-// changes of other clusters.
+// purgeCause returns why the given cluster, from which the workload was evicted, blocks the changes of
+// other clusters.
 func (a Aggregation) purgeCause(cluster string) string {
 	const cause = "evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone"
 	if since, unready := a.notReadySince[cluster]; unready {
@@ -111,8 +110,7 @@ func (a Aggregation) purgeCause(cluster string) string {
 	return cause
 }
 
-// failureCause returns the reason why a cluster does not have its desired state, or "" if the
-// cluster has it.
+// failureCause returns why a cluster is not in its desired state, or "" if it is.
 func (a Aggregation) failureCause(item *workv1alpha2.AggregatedStatusItem, expected bool) string {
 	since, unready := a.notReadySince[item.ClusterName]
 	switch {
@@ -133,8 +131,8 @@ func (a Aggregation) failureCause(item *workv1alpha2.AggregatedStatusItem, expec
 	}
 }
 
-// remarksByCluster maps each expected cluster that rejects the requests of the control plane, is
-// not ready, or is suspended, to a remark.
+// remarksByCluster maps each expected cluster that rejects the control plane's requests, is not ready,
+// or is suspended, to a remark.
 func (a Aggregation) remarksByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {

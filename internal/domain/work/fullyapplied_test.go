@@ -225,7 +225,7 @@ func TestSingleFailureCauseIsNotShortened(t *testing.T) {
 	}
 }
 
-// rejectedBy returns a function that names a problem with the credentials of the clusters.
+// rejectedBy returns a function that reports that the given clusters reject the credentials.
 func rejectedBy(clusters ...string) func(string) string {
 	return func(cluster string) string {
 		if slices.Contains(clusters, cluster) {

@@ -8,24 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// prunedDepth is the depth down to which Prune changes maps: spec.template.metadata.labels is the
-// deepest map from which Prune removes keys.
+// prunedDepth is the depth down to which Prune changes maps: spec.template.metadata.labels is the most
+// deeply nested map from which Prune removes keys.
 const prunedDepth = 5
 
-// PrunedHash returns a hash of the fields of an object that count as drift if the member changes
+// PrunedHash returns a hash of those fields of the object that count as drift if the member changes
 // them. Objects that differ only in the status and in fields that the API server sets have the same
-// hash. The hash depends only on the content of the object, so another process computes the same
-// hash as long as Prune removes the same fields.
+// hash. The hash depends only on the object's content, so another process computes the same hash as
+// long as its Prune removes the same fields.
 //
-// PrunedHash runs for every object in every pass. Therefore it does not copy values that it only
-// reads, and does not encode them as text.
+// PrunedHash runs for every object in every pass. Therefore it neither copies values that it only
+// reads, nor encodes them as text.
 func PrunedHash(object *unstructured.Unstructured) uint64 {
 	sum := digest(fnvOffset)
 	sum.writeValue(prunedCopy(object).Object)
 	return uint64(sum)
 }
 
-// prunedCopy returns the object without the fields that Prune removes. It shares the other
+// prunedCopy returns the object without the fields that Prune removes. The result shares the other
 // fields with the object, so the caller must not change it.
 func prunedCopy(object *unstructured.Unstructured) *unstructured.Unstructured {
 	copied := &unstructured.Unstructured{Object: copyMaps(object.Object, prunedDepth)}
@@ -53,8 +53,8 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// digest hashes values that can be decoded from JSON. A header with the type and the length
-// precedes each value, so that different values have different encodings.
+// digest hashes values that can be decoded from JSON. A header with the type and the length precedes
+// each value, so that different values are encoded differently.
 type digest uint64
 
 func (d *digest) writeValue(value any) {
@@ -66,7 +66,7 @@ func (d *digest) writeValue(value any) {
 	case string:
 		d.writeText('s', typed)
 	case int64:
-		d.writeHeader('i', uint64(typed)) // the bits count, not the number
+		d.writeHeader('i', uint64(typed)) // the bits of the number
 	case float64:
 		d.writeNumber(typed)
 	case []any:
@@ -108,7 +108,7 @@ func (d *digest) writeText(kind byte, text string) {
 func (d *digest) writeHeader(kind byte, value uint64) {
 	d.writeByte(kind)
 	for shift := 0; shift < 64; shift += 8 {
-		d.writeByte(byte(value >> shift)) // one byte after the other
+		d.writeByte(byte(value >> shift)) // starts with the least significant byte
 	}
 }
 

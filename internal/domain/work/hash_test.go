@@ -34,7 +34,7 @@ func TestPrunedHashDistinguishesValues(t *testing.T) {
 	}
 }
 
-// drawnValue draws a value of a type that a JSON decoder returns.
+// drawnValue draws a value of one of the types that a JSON decoder returns.
 func drawnValue(t *rapid.T, depth int, label string) any {
 	kinds := 6
 	if depth == 0 {

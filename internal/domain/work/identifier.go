@@ -12,8 +12,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// IdentifyManifest returns the identifier of the manifest of a Work from which a member object was
-// created. This is the first manifest with the same apiVersion, kind, namespace and name.
+// IdentifyManifest returns the identifier of the Work's manifest from which the member object was
+// created. This is the first manifest with the same apiVersion, kind, namespace and name. It returns an
+// error if there is no such manifest.
 func IdentifyManifest(manifests []workv1alpha1.Manifest, object *unstructured.Unstructured) (workv1alpha1.ResourceIdentifier, error) {
 	wanted := objectIdentifier(object)
 	for ordinal, manifest := range manifests {
@@ -29,9 +30,9 @@ func IdentifyManifest(manifests []workv1alpha1.Manifest, object *unstructured.Un
 	return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("the Work has no manifest of %s %s", object.GetAPIVersion(), describeObject(object))
 }
 
-// MergeManifestStatus adds an entry to the list. The entry replaces an existing entry of the same
-// manifest. Entries of manifests that the Work no longer has are removed. The list is sorted in the
-// order of the manifests.
+// MergeManifestStatus adds an entry to the list, and replaces the existing entry for the same manifest.
+// It removes the entries of manifests that the Work no longer has. The result is in the order of the
+// manifests.
 func MergeManifestStatus(
 	statuses []workv1alpha1.ManifestStatus, entry workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest,
 ) []workv1alpha1.ManifestStatus {
@@ -42,8 +43,8 @@ func MergeManifestStatus(
 	return kept
 }
 
-// DropManifestStatus removes from the list the entry of a manifest whose member object was deleted,
-// and the entries of manifests that the Work no longer has.
+// DropManifestStatus removes the entry of the manifest whose member object was deleted, and the entries
+// of manifests that the Work no longer has.
 func DropManifestStatus(
 	statuses []workv1alpha1.ManifestStatus, gone workv1alpha1.ResourceIdentifier, manifests []workv1alpha1.Manifest,
 ) []workv1alpha1.ManifestStatus {
@@ -56,8 +57,8 @@ func DropManifestStatus(
 	return kept
 }
 
-// EqualManifestStatuses reports whether two lists are equal. The order of fields in the JSON of the
-// statuses is ignored.
+// EqualManifestStatuses reports whether both lists are equal. It ignores the order of fields in the
+// statuses' JSON.
 func EqualManifestStatuses(a, b []workv1alpha1.ManifestStatus) bool {
 	return slices.EqualFunc(a, b, func(left, right workv1alpha1.ManifestStatus) bool {
 		return left.Identifier == right.Identifier && left.Health == right.Health &&
@@ -82,8 +83,8 @@ func objectIdentifier(object *unstructured.Unstructured) workv1alpha1.ResourceId
 	}
 }
 
-// manifestIdentifier returns the identifier of a manifest. It decodes only the fields that identify
-// the manifest and leaves the ordinal 0.
+// manifestIdentifier returns the manifest's identifier. It decodes only the fields that identify the
+// manifest, and does not set the ordinal.
 func manifestIdentifier(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIdentifier, error) {
 	var head struct {
 		metav1.TypeMeta `json:",inline"`
@@ -102,7 +103,7 @@ func manifestIdentifier(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceId
 	}, nil
 }
 
-// equalJSON reports whether two JSON texts have the same content.
+// equalJSON reports whether both JSON texts have the same content.
 func equalJSON(a, b []byte) bool {
 	if slices.Equal(a, b) {
 		return true

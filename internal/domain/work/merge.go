@@ -15,15 +15,15 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// overrideAnnotations are the annotations of a Work that are removed when they are outdated.
+// overrideAnnotations are a Work's annotations that Merge removes when the desired Work does not have
+// them.
 var overrideAnnotations = []string{policyv1alpha1.AppliedClusterOverrides, policyv1alpha1.AppliedOverrides,
 	policyv1alpha1.IneffectiveOverrides}
 
-// Merge returns the stored Work with the desired state, and reports whether the result differs from
-// the stored Work. It keeps labels, annotations, finalizers and owners that other clients set,
-// sorts the finalizers, and replaces the spec. It keeps the permanent ID of the stored Work,
-// because member objects have this ID as a label. A Work that differs only in
-// RenderedFromAnnotation is not changed.
+// Merge returns the stored Work with the desired state, and reports whether the result differs from the
+// stored Work. It keeps labels, annotations, finalizers and owners that other clients set, sorts the
+// finalizers, and replaces the spec. It keeps the stored Work's permanent ID, because member objects
+// have this ID as a label. A difference only in RenderedFromAnnotation does not change the Work.
 func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error) {
 	desired, err := withPermanentID(desired, stored.Labels[workv1alpha1.WorkPermanentIDLabel])
 	if err != nil {
@@ -57,9 +57,8 @@ func withoutRenderedFrom(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// sameSpec reports whether two specs are equal. It compares manifests as texts, because a
-// comparison by reflection, byte by byte, would take most of the time of a pass that changes
-// nothing.
+// sameSpec reports whether both specs are equal. It compares manifests as texts, because reflection
+// would compare them byte by byte and take most of the time of a pass that changes nothing.
 func sameSpec(a, b *workv1alpha1.WorkSpec) bool {
 	sameText := func(x, y workv1alpha1.Manifest) bool { return bytes.Equal(x.Raw, y.Raw) }
 	left, right := *a, *b
@@ -67,17 +66,17 @@ func sameSpec(a, b *workv1alpha1.WorkSpec) bool {
 	return slices.EqualFunc(a.Workload.Manifests, b.Workload.Manifests, sameText) && equality.Semantic.DeepEqual(left, right)
 }
 
-// HasBinding reports whether a binding owns the Work. An object such as a Namespace is propagated
-// to every cluster without a policy. If a policy selects it too, there is still only one Work. The
-// binding then takes precedence: the controller that propagates the object without a policy does
-// not render the Work.
+// HasBinding reports whether a binding owns the Work. An object such as a Namespace is propagated to
+// every cluster without a policy. If a policy selects it too, there is still only one Work. The binding
+// then takes precedence: the controller that propagates the object without a policy does not render the
+// Work.
 func HasBinding(stored *workv1alpha1.Work) bool {
 	return stored.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] != "" ||
 		stored.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != ""
 }
 
-// withPermanentID returns the desired Work with the permanent ID of the stored Work, if the stored
-// Work has an ID. Usually the desired Work was rendered with that ID, so nothing changes.
+// withPermanentID returns the desired Work with the stored Work's permanent ID, if the stored Work has
+// an ID. Usually the desired Work was already rendered with that ID, so nothing changes.
 func withPermanentID(desired *workv1alpha1.Work, id string) (*workv1alpha1.Work, error) {
 	if id == "" || id == desired.Labels[workv1alpha1.WorkPermanentIDLabel] {
 		return desired, nil
@@ -90,10 +89,10 @@ func withPermanentID(desired *workv1alpha1.Work, id string) (*workv1alpha1.Work,
 	return adopted, nil
 }
 
-// PrepareForStorage prepares a new or changed Work, in place, for storage. If the Work has no
-// permanent ID, it sets the ID that newID returns. It prunes the manifests, and adds to them the ID
-// and the lists of managed labels and annotations. A Work that was rendered with an ID is already
-// complete, so it is not changed.
+// PrepareForStorage prepares a new or changed Work, in place, for storage. If the Work has no permanent
+// ID, it sets the ID that newID returns. It prunes the manifests, and adds the ID and the lists of
+// managed labels and annotations to them. It does not change a Work that was rendered with an ID,
+// because such a Work is already complete.
 func PrepareForStorage(work *workv1alpha1.Work, newID func() string) error {
 	id := work.Labels[workv1alpha1.WorkPermanentIDLabel]
 	if id == "" {
@@ -124,7 +123,7 @@ func prepareManifests(work *workv1alpha1.Work, id string) error {
 }
 
 // keepStoredText keeps the stored text of every manifest that equals the desired manifest, because
-// two writers may write the same object as different text.
+// different writers may encode the same object differently.
 func keepStoredText(stored, desired []workv1alpha1.Manifest) []workv1alpha1.Manifest {
 	if len(stored) != len(desired) {
 		return desired
@@ -159,8 +158,8 @@ func sortedUnion(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// mergedOwners returns the current owners. Each desired owner replaces the same owner in the list
-// or is appended.
+// mergedOwners returns the current owners, in which each desired owner replaces the entry of the same
+// owner or is appended.
 func mergedOwners(present, desired []metav1.OwnerReference) []metav1.OwnerReference {
 	all := slices.Clone(present)
 	for _, owner := range desired {

@@ -13,8 +13,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// addOriginMetadata sets the labels and annotations of a manifest that refer to its Work and its
-// template.
+// addOriginMetadata sets the manifest's labels and annotations that refer to its Work and its template.
 func addOriginMetadata(manifest, template *unstructured.Unstructured, carrier metav1.Object) {
 	addLabels(manifest, map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
 	origin := map[string]string{
@@ -30,10 +29,10 @@ func addOriginMetadata(manifest, template *unstructured.Unstructured, carrier me
 	addAnnotations(manifest, origin)
 }
 
-// recordManagedKeys sets the annotations that list the keys of the labels and annotations of the
-// manifest, including these two annotations. If a member object lists a key that its manifest no
-// longer has, then the key was removed in the control plane and not in the member.
-// recordManagedKeys must be the last change to the metadata of the manifest.
+// recordManagedKeys sets the annotations that list the manifest's label and annotation keys, including
+// these two annotations. If a member object's list contains a key that its manifest no longer has, then
+// the key was removed in the control plane and not in the member. recordManagedKeys must be the last
+// change to the manifest's metadata.
 func recordManagedKeys(manifest *unstructured.Unstructured) {
 	// Both annotations must exist before the keys are listed, because the list includes them.
 	addAnnotations(manifest, map[string]string{
@@ -45,7 +44,7 @@ func recordManagedKeys(manifest *unstructured.Unstructured) {
 	})
 }
 
-// joinedKeys returns the keys of a map, sorted and joined by commas.
+// joinedKeys returns the map's keys, sorted and joined by commas.
 func joinedKeys(of map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(of)), ",")
 }

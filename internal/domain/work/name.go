@@ -8,8 +8,8 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Name returns the name of the Work for an object: the name of the object and a hash of its kind,
-// namespace and name, all in lower case. The API group is not part of the hash.
+// Name returns the Work name for an object: the object's name and a hash of its kind, namespace and
+// name, all in lower case. The API group is not part of the hash.
 func Name(kind, namespace, name string) string {
 	identity := strings.ToLower(strings.ReplaceAll(name, ":", ".") + "-" + kind)
 	if namespace != "" {
@@ -18,8 +18,9 @@ func Name(kind, namespace, name string) string {
 	return binding.NameWithSuffix(name, binding.ShortHash(identity))
 }
 
-// Names returns the names that the Work of an object can have. The first is Name. The second
-// contains a hash of the exact identity, and belongs to a binding with the second of binding.Names.
+// Names returns the two names that an object's Work can have. The first is Name, and the second
+// contains a hash of the exact identity. The Work has the second name if its binding has the second of
+// binding.Names.
 func Names(kind schema.GroupKind, namespace, name string) [2]string {
 	usual := Name(kind.Kind, namespace, name)
 	return [2]string{usual, binding.UnambiguousName(usual, kind.Group, kind.Kind, namespace, name)}

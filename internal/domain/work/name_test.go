@@ -44,8 +44,8 @@ func TestNamesAreUnambiguous(t *testing.T) {
 	}
 }
 
-// FuzzName checks that every valid object has a valid Work name, provided that the name of the
-// object is short enough to append the hash.
+// FuzzName checks that every valid object has a valid Work name, provided that the object's name is
+// short enough to append the hash.
 func FuzzName(f *testing.F) {
 	f.Add("ClusterRole", "", "system:foo:Bar")
 	f.Add("Deployment", "default", "nginx")
@@ -57,8 +57,8 @@ func FuzzName(f *testing.F) {
 		if validation.IsDNS1123Subdomain(name) == nil && len(name) <= 240 && validation.IsDNS1123Subdomain(got) != nil {
 			t.Errorf("%q gives the invalid name %q", name, got)
 		}
-		// Some non-ASCII letters change if they are converted to another case and back. Kinds
-		// contain only ASCII letters.
+		// Some non-ASCII letters change if they are converted to another case and back. Kinds contain
+		// only ASCII letters.
 		if isASCII(kind) && got != Name(strings.ToUpper(kind), namespace, name) {
 			t.Errorf("the case of the kind %q matters", kind)
 		}

@@ -6,11 +6,11 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// NameCollision reports whether the stored Work belongs to a different object than the desired
-// Work, although both Works have the same name. This is possible because Work names contain only a
-// short hash. The desired Work must then not replace the stored Work. The Works collide if the
-// stored Work contains none of the objects of the desired Work. object is the first object of the
-// stored Work. The API version of an object is ignored. A Work without manifests never collides.
+// NameCollision reports whether the stored Work belongs to a different object than the desired Work,
+// although both Works have the same name. This is possible because Work names contain only a short
+// hash. The desired Work must then not replace the stored Work. The Works collide if the stored Work
+// contains none of the desired Work's objects. object is the stored Work's first object. An object's
+// API version is ignored. A Work without manifests never collides.
 func NameCollision(stored, desired *workv1alpha1.Work) (object string, another bool) {
 	if len(desired.Spec.Workload.Manifests) == 0 {
 		return "", false

@@ -9,9 +9,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// removeNodePorts removes the node ports of a Service whose annotation says that each member
-// allocates its own ports. The control plane allocates node ports of its own, which Services of a
-// member may use already. Override policies are applied later, so they can still set ports.
+// removeNodePorts removes the node ports of a Service whose annotation says that each member allocates
+// its own ports. The control plane allocates node ports too, but Services in a member may already use
+// these. Override policies are applied later, so they can still set ports.
 func removeNodePorts(manifest *unstructured.Unstructured) {
 	if !isService(manifest) || manifest.GetAnnotations()[workv1alpha1.NodePortAllocationAnnotation] != workv1alpha1.NodePortAllocationMember {
 		return
@@ -22,7 +22,7 @@ func removeNodePorts(manifest *unstructured.Unstructured) {
 	}
 }
 
-// NodePorts returns the node ports that the manifest of a Service requests, without duplicates.
+// NodePorts returns the node ports that a Service's manifest requests, without duplicates.
 func NodePorts(manifest *unstructured.Unstructured) []int64 {
 	if !isService(manifest) {
 		return nil

@@ -6,10 +6,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// OrphanWorks returns the Works of a binding that must be deleted: the Works in clusters that are
-// not expected, and the Works with an outdated name. names maps a cluster to the current name of
-// its Work, because the name changes if an override renames the object. Works outside any execution
-// namespace are ignored.
+// OrphanWorks returns the binding's Works that must be deleted: the Works in clusters that are not
+// expected, and the Works with an outdated name. names maps a cluster to the current name of its Work,
+// which changes if an override renames the object. Works outside any execution namespace are ignored.
 func OrphanWorks(works []*workv1alpha1.Work, expected sets.Set[string], names map[string]string) []*workv1alpha1.Work {
 	var orphans []*workv1alpha1.Work
 	for _, work := range works {
@@ -25,7 +24,7 @@ func OrphanWorks(works []*workv1alpha1.Work, expected sets.Set[string], names ma
 	return orphans
 }
 
-// HasWorkIn reports whether any of the Works, including Works in deletion, belongs to one of the
+// HasWorkIn reports whether any of the Works, including Works in deletion, belongs to one of the given
 // clusters.
 func HasWorkIn(works []*workv1alpha1.Work, clusters sets.Set[string]) bool {
 	for _, work := range works {

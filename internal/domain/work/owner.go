@@ -11,16 +11,16 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 )
 
-// MayWrite reports whether the object that exists in the member may be changed to the manifest.
-// This is the case if the object was created for the same Work, or if the manifest requests to
-// overwrite the object and the Work may take it over (see CanTakeOver). The objects with which Karmada
-// impersonates users may also be changed if they name the control plane of the manifest: the Work of an
-// earlier Cluster left them in the member. If not, owner is the Work that owns the object. owner is
-// empty if no Work owns it.
+// MayWrite reports whether Karmada may change the observed member object to match the manifest. This is
+// the case if the object was created for the same Work, or if the manifest requests to overwrite the
+// object and the Work may take it over (see CanTakeOver). It is also the case for the objects with
+// which Karmada impersonates users, if they name the manifest's control plane, because an earlier
+// Cluster's Work left them in the member. If ok is false, owner is the Work that owns the object. owner
+// is empty if no Work owns it.
 //
-// If a user removes the managed label from a member object, Karmada no longer manages the object.
-// If a user created the Work with a manifest without the managed label, the object never had the
-// label. Then only the permanent ID shows the owner.
+// If a user removes the managed label from a member object, Karmada no longer manages the object. If a
+// user created the Work with a manifest without the managed label, the object never had the label. Then
+// only the permanent ID shows the owner.
 func MayWrite(work *workv1alpha1.Work, observed, manifest *unstructured.Unstructured) (ok bool, owner string) {
 	overwrite := workv1alpha2.ResourceConflictResolutionOverwrite
 	if manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == overwrite && CanTakeOver(work, manifest) {
@@ -35,15 +35,14 @@ func MayWrite(work *workv1alpha1.Work, observed, manifest *unstructured.Unstruct
 	return false, describeOwner(observed)
 }
 
-// MayDelete reports whether the member object is deleted together with its Work. An object without
-// the managed label, and an object of another Work, is not deleted.
+// MayDelete reports whether the member object is deleted together with its Work. An object without the
+// managed label and another Work's object are not deleted.
 func MayDelete(observed, manifest *unstructured.Unstructured) bool {
 	return isManaged(observed) && hasSameOrigin(observed, manifest)
 }
 
-// ConflictError is the error for a member object that Karmada may not change. It contains the owner
-// and describes how a user can make Karmada take over the object. The user must resolve the
-// conflict.
+// ConflictError reports a member object that Karmada may not change. It describes the owner and how a
+// user can make Karmada take over the object. Karmada cannot resolve the conflict itself.
 type ConflictError struct {
 	Member string
 	// Kind and Path identify the object in the member. Path is [namespace/]name.
@@ -52,7 +51,7 @@ type ConflictError struct {
 	Owner string
 }
 
-// NewConflict returns the error for an observed object that MayWrite rejects.
+// NewConflict returns the error for an observed object that MayWrite refuses to change.
 func NewConflict(member string, observed *unstructured.Unstructured, owner string) *ConflictError {
 	return &ConflictError{Member: member, Kind: observed.GetKind(), Path: objectPath(observed), Owner: owner}
 }
@@ -75,19 +74,19 @@ func isManaged(object *unstructured.Unstructured) bool {
 	return object.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue
 }
 
-// hasSameID reports whether the member object has the permanent ID of the Work of the manifest.
+// hasSameID reports whether the member object has the permanent ID of the manifest's Work.
 func hasSameID(observed, manifest *unstructured.Unstructured) bool {
 	id := manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel]
 	return id != "" && observed.GetLabels()[workv1alpha1.WorkPermanentIDLabel] == id
 }
 
-// hasSameOrigin reports whether the member object was created from the Work of the manifest. If the
-// object or the manifest has no ID, it returns true.
+// hasSameOrigin reports whether the member object was created from the manifest's Work. If the object
+// or the manifest has no ID, it returns true.
 //
-// If a Work is deleted while its member is unreachable, and created again when the member is
-// reachable again, the new Work has a new ID. The object of the deleted Work is then identified by
-// the UID of its template, because no other control plane has that UID. An object without a
-// template is identified by the name of its Work.
+// If a Work is deleted while its member is unreachable, and created again when the member is reachable
+// again, the new Work has a new ID. The deleted Work's object is then identified by its template's UID,
+// because no other control plane has that UID. An object without a template is identified by its Work's
+// name.
 func hasSameOrigin(observed, manifest *unstructured.Unstructured) bool {
 	left := observed.GetLabels()[workv1alpha1.WorkPermanentIDLabel]
 	right := manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel]

@@ -10,7 +10,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// labelledConfigMap returns a ConfigMap with the labels and annotations of a Work. Empty labels and
+// labelledConfigMap returns a ConfigMap with a Work's labels and annotations. Empty labels and
 // annotations are omitted.
 func labelledConfigMap(managed, workID, templateUID, workName, resolution string) *unstructured.Unstructured {
 	result := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}

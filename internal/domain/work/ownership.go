@@ -11,27 +11,27 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Ownership is the owner of a member object, according to its labels and annotations.
+// Ownership describes who owns a member object, according to its labels and annotations.
 type Ownership int
 
 const (
-	// Unmanaged means that the object does not have the labels and annotations of Karmada, or that
-	// a controller in the member created it from an object that has them.
+	// Unmanaged means that the object does not have Karmada's labels and annotations, or that a
+	// controller in the member created it and copied them from another object.
 	Unmanaged Ownership = iota
-	// OwnedElsewhere means that the annotations of the object refer to a Work of another cluster,
-	// for example of another control plane.
+	// OwnedElsewhere means that the object's annotations refer to a Work of another cluster, for
+	// example in another control plane.
 	OwnedElsewhere
 	// Owned means that the object was created for a Work that exists and contains the object.
 	Owned
-	// Adoptable means that the object was created for a Work that does not exist, and that another
+	// Adoptable means that the Work for which the object was created does not exist, but that another
 	// Work contains a manifest of the same object.
 	Adoptable
-	// Orphaned means that the object was created for a Work that does not exist, and that no Work
-	// contains the object.
+	// Orphaned means that the Work for which the object was created does not exist, and that no other
+	// Work contains the object.
 	Orphaned
 )
 
-// ManifestIndex is an index of the manifests in the Works of one cluster.
+// ManifestIndex is an index of the manifests in one cluster's Works.
 type ManifestIndex struct {
 	cluster string
 	byKey   map[objectKey][]WorkManifest
@@ -49,9 +49,8 @@ type objectKey struct {
 	namespace, name string
 }
 
-// NewManifestIndex returns an index of the manifests in the Works of a cluster. It returns an error
-// for a manifest that cannot be decoded, because the object of that manifest would look like an
-// orphan.
+// NewManifestIndex returns an index of the manifests in the given cluster's Works. It returns an error
+// if a manifest cannot be decoded, because the manifest's object would otherwise look like an orphan.
 func NewManifestIndex(cluster string, works []workv1alpha1.Work) (ManifestIndex, error) {
 	claims := ManifestIndex{cluster: cluster, byKey: map[objectKey][]WorkManifest{}}
 	for i := range works {
@@ -67,9 +66,9 @@ func NewManifestIndex(cluster string, works []workv1alpha1.Work) (ManifestIndex,
 	return claims, nil
 }
 
-// OwnershipOf returns the ownership of a member object and the manifest of the Work that contains
-// the object. The manifest is empty if no Work contains the object. Only the metadata and the kind
-// of the object are needed.
+// OwnershipOf returns the observed object's ownership, and the manifest and name of the Work that
+// contains the object. The returned WorkManifest is empty if no Work contains the object. OwnershipOf
+// reads only the object's metadata and kind.
 func (m ManifestIndex) OwnershipOf(observed *unstructured.Unstructured) (Ownership, WorkManifest) {
 	annotations := observed.GetAnnotations()
 	namespace, name := annotations[workv1alpha1.WorkNamespaceAnnotation], annotations[workv1alpha1.WorkNameAnnotation]
@@ -91,8 +90,8 @@ func (m ManifestIndex) OwnershipOf(observed *unstructured.Unstructured) (Ownersh
 	return Orphaned, WorkManifest{}
 }
 
-// AdoptObject sets, in place, the labels and annotations with which the Work that contains the
-// object takes the object over.
+// AdoptObject sets, in place, the labels and annotations with which the given Work takes over the
+// observed object.
 func AdoptObject(observed *unstructured.Unstructured, owner WorkManifest) {
 	labels := map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}
 	if id := owner.Manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel]; id != "" {

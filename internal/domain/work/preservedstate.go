@@ -13,13 +13,13 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// preservedState returns the labels that pass the state of an evicted application to its new
-// target. The state is passed only if it is certain which target must receive it: there is a single
-// target, this target did not run the application before the last eviction, and the application no
-// longer exists in the old cluster.
+// preservedState returns the labels that pass an evicted application's state to its new target. The
+// state is passed only if it is certain which target must receive it: there is a single target, this
+// target did not run the application before the last eviction, and the application no longer exists in
+// the old cluster.
 //
-// A value that is not a valid label value is an error, because otherwise the application would
-// start without its state and the user would not notice.
+// preservedState returns an error if a value is not a valid label value, because otherwise the
+// application would start without its state and the user would not notice.
 func preservedState(spec *workv1alpha2.ResourceBindingSpec, target string) (map[string]string, error) {
 	tasks := spec.GracefulEvictionTasks
 	if len(tasks) == 0 || len(binding.TargetClusters(spec)) != 1 {

@@ -19,13 +19,13 @@ type replicaCounts struct {
 	NumberUnavailable   int64 `json:"numberUnavailable"`
 }
 
-// RolloutProgress is the progress of a rollout according to a status.
+// RolloutProgress is a rollout's progress according to the status of the workload.
 type RolloutProgress struct {
-	// IsStable is false during a rolling update, because the status may be healthy at every step
+	// IsStable is false during a rolling update. The status may be healthy at every step of the update,
 	// but is about to change again.
 	IsStable bool
-	// TemplateGeneration is the generation of the template from which the object was created. It is
-	// 0 if the status does not contain the generation.
+	// TemplateGeneration is the generation of the template from which the object was created. It is 0
+	// if the status does not contain the generation.
 	TemplateGeneration int64
 }
 

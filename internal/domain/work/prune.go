@@ -8,17 +8,17 @@ import (
 )
 
 // serverOwnedFields are the metadata fields that an API server or a garbage collector owns. These
-// fields have no meaning in another cluster. In another cluster, owners would even cause the
-// deletion of the object, and finalizers would prevent it.
+// fields have no meaning in another cluster. There, owners would even cause the object's deletion, and
+// finalizers would prevent it.
 var serverOwnedFields = []string{
 	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields",
 	"resourceVersion", "selfLink", "uid", "ownerReferences", "finalizers",
 }
 
-// Prune removes from object, in place, the fields that belong to the cluster from which it was
-// read: the status, the fields that the API server sets, and the fields that controllers of that
-// cluster set. Maps that become empty are removed too, so that the object equals an object that
-// never had them. Kinds are identified by name, without the group.
+// Prune removes from object, in place, the fields that belong to the cluster from which it was read:
+// the status, the fields that the API server sets, and the fields that the cluster's controllers set.
+// It also removes maps that become empty, so that the object equals an object that never had them.
+// Kinds are identified by name, without the group.
 func Prune(object *unstructured.Unstructured) {
 	root := object.Object
 	delete(root, "status")
@@ -59,8 +59,7 @@ func pruneJob(root map[string]any) {
 	}
 }
 
-// pruneSecret removes the token of a service account, because the token is valid in one cluster
-// only.
+// pruneSecret removes a ServiceAccount's token, because the token is valid in one cluster only.
 func pruneSecret(root map[string]any) {
 	if root["type"] != string(corev1.SecretTypeServiceAccountToken) {
 		return
@@ -102,7 +101,7 @@ func pruneService(root map[string]any) {
 	removeField(root, "spec", "clusterIPs")
 }
 
-// removeField deletes the field at path and the maps that become empty by that. It reports whether
+// removeField deletes the field at path and the maps that become empty as a result. It reports whether
 // the field existed.
 func removeField(parent map[string]any, path ...string) bool {
 	value, found := parent[path[0]]

@@ -78,7 +78,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// drawnFields returns a generator of JSON objects with the fields that Prune handles.
+// drawnFields returns a generator of JSON objects that contain fields that Prune handles.
 func drawnFields() *rapid.Generator[map[string]any] {
 	names := rapid.SampledFrom([]string{
 		"metadata", "spec", "template", "labels", "annotations", "selector", "matchLabels", "secrets", "name", "type", "data",

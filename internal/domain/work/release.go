@@ -9,11 +9,11 @@ import (
 )
 
 // Release removes, in place, all labels and annotations that connect a member object to the control
-// plane. The object then belongs only to the member. Release reports whether it removed any label
-// or annotation; if not, no write is needed.
+// plane. Then only the member owns the object. Release reports whether it removed any label or
+// annotation. If not, no write is needed.
 //
-// The labels and annotations of both kinds of policy are removed, because a policy of either kind
-// can claim a namespaced object.
+// Release removes the labels and annotations of both policy kinds, because a policy of either kind can
+// claim a namespaced object.
 func Release(object *unstructured.Unstructured) (changed bool) {
 	labels := []string{
 		workv1alpha1.ManagedByKarmadaLabel,

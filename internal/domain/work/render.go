@@ -17,37 +17,36 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// Overrides are the override policies that may apply to a template. Render selects the policies
-// that apply.
+// Overrides are the override policies that may apply to a template. Render selects those that do apply.
 type Overrides struct {
 	Cluster    []override.Object // ClusterOverridePolicies
 	Namespaced []override.Object // OverridePolicies of the template's namespace
-	// Allowed holds the changes that the policies may make beyond the content of an object, for
+	// Allowed specifies the changes that the policies may make outside the object's content, for
 	// example to its identity.
 	Allowed override.Options
 }
 
-// RenderInput holds the parts from which the Work of one target of a binding is rendered.
+// RenderInput contains everything from which the Work for one of a binding's targets is rendered.
 type RenderInput struct {
 	Template *unstructured.Unstructured
 	Binding  binding.Object
 	Cluster  *clusterv1alpha1.Cluster
-	// Target is the entry for the cluster in the result of binding.TargetClusters.
+	// Target is the cluster's entry in the result of binding.TargetClusters.
 	Target workv1alpha2.TargetCluster
-	// ReviseReplicas sets the replicas of an object. It may change or replace the object. It is nil
-	// if the interpreter cannot set replicas for the kind of the template.
+	// ReviseReplicas sets the object's replicas. It may change or replace the object. It is nil if the
+	// interpreter cannot set replicas for the template's kind.
 	ReviseReplicas func(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 	Overrides      Overrides
-	// PermanentID is the permanent ID of the stored Work, or a new ID. If it is empty, admission
-	// sets the ID.
+	// PermanentID is the stored Work's permanent ID, or a new ID. If it is empty, admission sets the
+	// ID.
 	PermanentID string
-	// PassPreservedState enables passing the state of an evicted application to the target.
+	// PassPreservedState enables passing an evicted application's state to the target.
 	PassPreservedState bool
 }
 
-// Render returns the Work for one target of a binding. It returns an error for a binding without a
-// permanent ID, because the Works of a binding are selected, and deleted, by that ID, and an empty
-// ID would select Works of other bindings.
+// Render returns the Work for one of the binding's targets. It returns an error for a binding without a
+// permanent ID, because a binding's Works are selected and deleted by that ID, so an empty ID would
+// select other bindings' Works.
 func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	if binding.PermanentID(in.Binding) == "" {
 		return nil, fmt.Errorf("binding %q has no label %s yet, which admission sets", in.Binding.GetName(), binding.PermanentIDLabel(in.Binding))
@@ -76,7 +75,7 @@ func Render(in RenderInput) (*workv1alpha1.Work, error) {
 
 	rendered := newWork(manifest, in.Cluster.Name)
 	if in.Binding.GetName() == binding.Names(in.Template.GroupVersionKind().GroupKind(), in.Template.GetName())[1] {
-		// The name without a hash may belong to the template that has the usual binding name.
+		// The name without a hash may belong to the template whose binding has the usual name.
 		rendered.Name = Names(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace(), manifest.GetName())[1]
 	}
 	rendered.Labels = id
@@ -90,27 +89,27 @@ func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID)
 }
 
-// RenderForOwnerInput holds the parts from which a Work without a binding is rendered.
+// RenderForOwnerInput contains everything from which a Work without a binding is rendered.
 type RenderForOwnerInput struct {
 	Template *unstructured.Unstructured
 	Cluster  *clusterv1alpha1.Cluster
-	// Owner is the controller of the Work. The Work is garbage-collected with its owner. The owner
-	// is cluster-scoped, for example the propagated Namespace itself or the Cluster.
+	// Owner is the Work's controller. The Work is garbage-collected with its owner. The owner is
+	// cluster-scoped, for example the propagated Namespace itself or the Cluster.
 	Owner metav1.OwnerReference
 	// ClusterOverrides are the ClusterOverridePolicies that may apply. OverridePolicies do not
 	// apply.
 	ClusterOverrides []override.Object
-	// Allowed holds the changes that the policies may make beyond the content of an object, for
+	// Allowed specifies the changes that the policies may make outside the object's content, for
 	// example to its identity.
 	Allowed override.Options
-	// PermanentID is the permanent ID of the stored Work, or a new ID. If it is empty, admission
-	// sets the ID.
+	// PermanentID is the stored Work's permanent ID, or a new ID. If it is empty, admission sets the
+	// ID.
 	PermanentID string
 }
 
-// RenderForOwner returns the Work of an object that is propagated to a cluster without a policy,
-// such as a Namespace. It sets no conflict resolution, so an object that the member created itself
-// is not changed.
+// RenderForOwner returns the Work for an object that is propagated to a cluster without a policy, such
+// as a Namespace. It sets no conflict resolution, so an object that already exists in the member is not
+// changed.
 func RenderForOwner(in RenderForOwnerInput) (*workv1alpha1.Work, error) {
 	manifest, applied, err := in.Allowed.Apply(in.Template, in.Cluster, in.ClusterOverrides, nil)
 	if err != nil {
@@ -122,9 +121,8 @@ func RenderForOwner(in RenderForOwnerInput) (*workv1alpha1.Work, error) {
 	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID)
 }
 
-// scaledManifest returns a copy of the template with the target's share of replicas and
-// completions, and without node ports that the member allocates. The share replaces the number of
-// the template.
+// scaledManifest returns a copy of the template with the target's share of replicas and completions,
+// and without node ports that the member allocates.
 func scaledManifest(in RenderInput) (*unstructured.Unstructured, error) {
 	spec := in.Binding.BindingSpec()
 	manifest := in.Template.DeepCopy()
@@ -155,8 +153,8 @@ func newWork(manifest *unstructured.Unstructured, cluster string) *workv1alpha1.
 	}}
 }
 
-// setManifest adds the labels and annotations that a manifest needs, and stores the manifest in the
-// Work.
+// setManifest adds the labels and annotations that the manifest needs, and stores the manifest in the
+// given Work.
 func setManifest(into *workv1alpha1.Work, manifest, template *unstructured.Unstructured, permanentID string) error {
 	Prune(manifest)
 	addOriginMetadata(manifest, template, into)
@@ -184,15 +182,15 @@ func appliedOverrideAnnotations(applied override.AppliedRecord) map[string]strin
 	return annotations
 }
 
-// HasNewOverrides reports whether the overrides that are applied to the desired Work differ from
-// those of the stored Work. The stored Work may be empty.
+// HasNewOverrides reports whether the overrides that were applied to the desired Work differ from the
+// stored Work's overrides. The stored Work may be empty.
 func HasNewOverrides(stored, desired *workv1alpha1.Work) bool {
 	return hasNewAnnotation(stored, desired, policyv1alpha1.AppliedClusterOverrides) ||
 		hasNewAnnotation(stored, desired, policyv1alpha1.AppliedOverrides)
 }
 
-// NewIneffectiveOverrides returns the overriders without effect in the desired Work, if the stored
-// Work does not list the same. The stored Work may be empty.
+// NewIneffectiveOverrides returns the desired Work's overriders without effect, or nil if the stored
+// Work lists the same overriders. The stored Work may be empty.
 func NewIneffectiveOverrides(stored, desired *workv1alpha1.Work) []string {
 	if !hasNewAnnotation(stored, desired, policyv1alpha1.IneffectiveOverrides) {
 		return nil

@@ -16,26 +16,25 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// RenderedFrom returns the value of RenderedFromAnnotation for the Work of a target that is
-// rendered from the given version of the template.
+// RenderedFrom returns the value of RenderedFromAnnotation for a target's Work that is rendered from
+// the given version of the template.
 func RenderedFrom(bound binding.Object, target workv1alpha2.TargetCluster, templateVersion string) string {
 	return newRenderSettings(bound).hash(target) + "/" + templateVersion
 }
 
-// IsMarkedCurrent reports whether RenderedFromAnnotation of a Work shows that the Work is current
-// for a target of its binding. A Work from a newer template than that of the binding is current
-// too, because the binding will be updated to the newer template. Versions that cannot be compared
-// count as equal.
+// IsMarkedCurrent reports whether the Work's RenderedFromAnnotation shows that the Work is current for
+// a target of its binding. A Work that was rendered from a newer template version than the binding
+// records is current too, because the binding will be updated to that version. Versions that cannot be
+// compared count as equal.
 func IsMarkedCurrent(of *workv1alpha1.Work, bound binding.Object, target workv1alpha2.TargetCluster) bool {
 	return newRenderSettings(bound).isShownBy(of, target)
 }
 
-// renderSettings holds all fields of a binding that Render uses, except the version of the
-// template.
+// renderSettings contains all fields of a binding that Render uses, except the template's version.
 type renderSettings struct {
 	bound binding.Object
 	spec  *workv1alpha2.ResourceBindingSpec
-	// shares identifies the replicas of all targets. It is set only if each share depends on the
+	// shares identifies all targets' replicas. It is set only if each target's share depends on the
 	// replicas of all targets.
 	shares string
 }
@@ -63,9 +62,9 @@ func (r renderSettings) isShownBy(of *workv1alpha1.Work, target workv1alpha2.Tar
 	return err != nil || order >= 0
 }
 
-// hash returns a hash of the settings of one target. The Works store the hash. If a release
-// computes another hash, the Works no longer show that they are current, so every binding is
-// written once to record this.
+// hash returns a hash of one target's settings. The Works store the hash. If a release of Karmada
+// computes another hash, the stored Works no longer show that they are current. Karmada then writes
+// each binding once, to record there that its Works are current.
 func (r renderSettings) hash(target workv1alpha2.TargetCluster) string {
 	type settings struct {
 		Resource            workv1alpha2.ObjectReference
@@ -86,7 +85,7 @@ func (r renderSettings) hash(target workv1alpha2.TargetCluster) string {
 	if binding.IsWorkload(r.spec) {
 		hashed.Replicas = target.Replicas
 	}
-	encoded, _ := json.Marshal(hashed) // the fields have an encoding
+	encoded, _ := json.Marshal(hashed) // the fields can always be encoded
 	sum := fnv.New64a()
 	_, _ = sum.Write(encoded)
 	return fmt.Sprintf("%016x", sum.Sum64())

@@ -12,18 +12,18 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Rendering reports which Works of a binding are rendered from its current spec. It uses only
+// Rendering reports which Works of a binding are rendered from the binding's current spec. It uses only
 // stored objects, because another process may have written the Works.
 type Rendering struct {
 	settings renderSettings
 	targets  map[string]workv1alpha2.TargetCluster
 	failures map[string]string
-	// isRecorded is true if the binding itself records that all its Works are current.
+	// isRecorded is true if the binding's own annotation records that all its Works are current.
 	isRecorded bool
 }
 
-// RenderingOf returns the Rendering of a binding. The caller must not use the Rendering after the
-// binding changed.
+// RenderingOf returns the binding's Rendering. The caller must not use the Rendering after the binding
+// has changed.
 func RenderingOf(bound binding.Object) Rendering {
 	r := Rendering{settings: newRenderSettings(bound), targets: map[string]workv1alpha2.TargetCluster{}}
 	for _, target := range binding.TargetClusters(bound.BindingSpec()) {
@@ -35,12 +35,12 @@ func RenderingOf(bound binding.Object) Rendering {
 	return r
 }
 
-// Failures maps each target for which no current Work could be rendered to the reason. It is empty
-// if there are no such targets. The caller must not change it.
+// Failures maps each target for which no current Work could be rendered to the reason. The caller must
+// not change the map.
 func (r Rendering) Failures() map[string]string { return r.failures }
 
-// AreApplied reports whether there are Works and all of them are rendered from the current settings
-// and applied. works are the Works of the binding in one cluster.
+// AreApplied reports whether there is at least one Work, and all of them are rendered from the current
+// settings and applied. works are the binding's Works in one cluster.
 func (r Rendering) AreApplied(works []workv1alpha1.Work) bool {
 	return len(works) > 0 && !slices.ContainsFunc(works, func(each workv1alpha1.Work) bool {
 		applied := conditions.Get(each.Status.Conditions, workv1alpha1.WorkApplied)
@@ -49,9 +49,9 @@ func (r Rendering) AreApplied(works []workv1alpha1.Work) bool {
 	})
 }
 
-// IsCurrent reports whether a Work of the binding is rendered from the current settings for its
-// cluster, and from the template in the version that the binding records or in a newer version. It
-// returns false for a Work in a cluster that is no target or has a failure.
+// IsCurrent reports whether one of the binding's Works is rendered from the current settings for its
+// cluster, and from the template version that the binding records or a newer version. It returns false
+// if the Work's cluster is no target or has a failure.
 func (r Rendering) IsCurrent(of *workv1alpha1.Work) bool {
 	cluster, _ := ClusterOf(of.Namespace)
 	target, isTarget := r.targets[cluster]
@@ -61,7 +61,7 @@ func (r Rendering) IsCurrent(of *workv1alpha1.Work) bool {
 	return r.isRecorded || r.settings.isShownBy(of, target)
 }
 
-// IsComplete reports whether every target has a failure, or has a current Work and no other Work.
+// IsComplete reports whether each target has either a failure, or exactly one Work, which is current.
 // Works in deletion are ignored.
 func (r Rendering) IsComplete(works []*workv1alpha1.Work) bool {
 	missing := maps.Clone(r.targets)

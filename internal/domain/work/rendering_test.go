@@ -14,8 +14,8 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// boundDeployment returns the binding of the Deployment in these tests, with 2 replicas in m1 and 3
-// in m2.
+// boundDeployment returns the binding of the Deployment in these tests, with 2 replicas in m1 and 3 in
+// m2.
 func boundDeployment() *workv1alpha2.ResourceBinding {
 	bound := resourceBinding(2, 3)
 	bound.UID, bound.Generation = "binding-uid", 4
@@ -25,7 +25,7 @@ func boundDeployment() *workv1alpha2.ResourceBinding {
 	return bound
 }
 
-// worksFrom returns the Works of all targets of a binding, rendered from the given version of the
+// worksFrom returns the Works for all of the binding's targets, rendered from the given version of the
 // template.
 func worksFrom(t testing.TB, bound binding.Object, templateVersion string) []*workv1alpha1.Work {
 	t.Helper()
@@ -244,7 +244,7 @@ func TestWithReport(t *testing.T) {
 }
 
 // TestReportOfManyFailuresIsBounded checks the size of a report with many failures, because the API
-// server rejects an object with more than 256 KiB of annotations.
+// server rejects an object whose annotations exceed 256 KiB.
 func TestReportOfManyFailuresIsBounded(t *testing.T) {
 	bound, report := boundDeployment(), RenderReport{Failures: map[string]string{}}
 	bound.Spec.Clusters = nil
@@ -265,8 +265,8 @@ func TestReportOfManyFailuresIsBounded(t *testing.T) {
 	}
 }
 
-// TestRenderedFromStaysTheSameInAllReleases checks that the text never changes, because a changed
-// text would cause a write of every Work or binding of an installation.
+// TestRenderedFromStaysTheSameInAllReleases checks that the text never changes, because a changed text
+// would cause a write of every Work or binding in an installation.
 func TestRenderedFromStaysTheSameInAllReleases(t *testing.T) {
 	bound := boundDeployment()
 	if got := RenderedFrom(bound, bound.Spec.Clusters[0], "12"); got != "8931c01af11f27d0/12" {

@@ -6,21 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ScopeError is the error for a kind that is namespaced in a member and cluster-scoped in the
-// manifest, or vice versa. Such a manifest is not sent, because the member would store it as an
-// object of another namespace or of no namespace. A user must change the scope of the kind in one
-// of the two clusters.
+// ScopeError reports that a kind is namespaced in a member and the manifest is cluster-scoped, or vice
+// versa. Such a manifest is not sent, because the member would store it as an object of another
+// namespace or of no namespace. A user must change the scope of the kind in one of the two clusters.
 type ScopeError struct {
 	// Member is the cluster that serves Kind.
 	Member, Group, Kind string
 	// Path identifies the object: [namespace/]name.
 	Path string
-	// Namespaced is the scope in the member. The manifest has the opposite scope.
+	// Namespaced is the kind's scope in the member. The manifest has the opposite scope.
 	Namespaced bool
 }
 
-// ValidateScope returns a ScopeError unless a kind has the same scope in a member and in the
-// manifest.
+// ValidateScope returns a *ScopeError unless the manifest has the scope that its kind has in the
+// member.
 func ValidateScope(member string, manifest *unstructured.Unstructured, namespaced bool) error {
 	if namespaced == (manifest.GetNamespace() != "") {
 		return nil

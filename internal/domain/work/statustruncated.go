@@ -18,8 +18,8 @@ const (
 	// MaxStatusBytes is the maximum size of the reflected status of one object, in bytes, if the
 	// feature gate LargeStatus is disabled.
 	MaxStatusBytes = 16 << 10
-	// MaxAggregationBytes is the maximum total size of the statuses and messages of all clusters of
-	// a binding, in bytes. etcd accepts objects of 1.5 MiB.
+	// MaxAggregationBytes is the maximum total size of the statuses and messages of all of a binding's
+	// clusters, in bytes. etcd accepts objects up to 1.5 MiB.
 	MaxAggregationBytes = 1 << 20
 	// maxStatusDepth is the maximum nesting depth of the JSON of a status.
 	maxStatusDepth = 64
@@ -29,17 +29,18 @@ const (
 
 // OmittedStatus describes the fields that were omitted from a status.
 type OmittedStatus struct {
-	// Bytes is the size of the whole status. Limit is the limit for the reflected part.
+	// Bytes is the size of the whole status. Limit is the limit for the reflected part. Both are in
+	// bytes.
 	Bytes, Limit int
 	// Fields are the names of the omitted fields, sorted.
 	Fields []string
 }
 
-// TruncateStatus returns a status that is small enough to be reflected, and the fields that were
-// omitted, or nil if none were omitted. The smallest fields are kept, because these are usually
-// counts and phases.
+// TruncateStatus returns a status that is small enough to be reflected. It also returns the omitted
+// fields, or nil if none were omitted. It keeps the smallest fields, because these are usually counts
+// and phases.
 //
-// limit is in bytes. The value 0 means MaxStatusBytes.
+// limit is in bytes. The value 0 selects MaxStatusBytes.
 func TruncateStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, *OmittedStatus) {
 	limit = cmp.Or(limit, MaxStatusBytes)
 	if status == nil || len(status.Raw) <= limit && jsonDepth(status.Raw) <= maxStatusDepth {
@@ -59,8 +60,7 @@ func TruncateStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtens
 	})
 	kept, size := map[string]json.RawMessage{}, len("{}")
 	for _, name := range names {
-		// The size of a name is multiplied by 6, because JSON escapes may make the name six times
-		// as long.
+		// JSON escapes can make a name up to six times as long.
 		size += 6*len(name) + len(`"":,`) + len(fields[name])
 		if size > limit || jsonDepth(fields[name]) >= maxStatusDepth {
 			cut.Fields = append(cut.Fields, name)
@@ -76,7 +76,7 @@ func TruncateStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtens
 	return &runtime.RawExtension{Raw: raw}, cut
 }
 
-// jsonDepth returns the nesting depth of JSON.
+// jsonDepth returns the maximum nesting depth of the given JSON text.
 func jsonDepth(raw []byte) int {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(raw); i++ {
@@ -96,7 +96,7 @@ func jsonDepth(raw []byte) int {
 	return deepest
 }
 
-// Describe returns the message that fields were omitted from the status of an object.
+// Describe returns the message that fields were omitted from an object's status.
 func (o OmittedStatus) Describe(cluster string, of workv1alpha1.ResourceIdentifier) string {
 	name := strings.TrimPrefix(of.Namespace+"/"+of.Name, "/")
 	what := "the status is left out"
@@ -114,8 +114,8 @@ func (o OmittedStatus) Describe(cluster string, of workv1alpha1.ResourceIdentifi
 		cluster, of.Kind, name, o.Bytes, o.Limit, maxStatusDepth, what)
 }
 
-// StatusTruncatedCondition returns the condition that reports that statuses of a Work were cut. The
-// caller sets the time of the transition.
+// StatusTruncatedCondition returns the condition that reports that the Work's statuses were truncated.
+// The caller sets the transition time.
 func StatusTruncatedCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkStatusTruncated, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,

@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// IsKeptBySuspension reports whether a Work that the binding no longer needs is kept because the
-// dispatching to its cluster is suspended. A Work that was never delivered is not kept, because
-// nothing in the cluster belongs to it.
+// IsKeptBySuspension reports whether a Work that the binding no longer needs is kept because
+// dispatching to its cluster is suspended. A Work that was never delivered is not kept, because nothing
+// in the cluster belongs to it.
 func IsKeptBySuspension(karmadaWork *workv1alpha1.Work, bound binding.Object) bool {
 	cluster, ok := ClusterOf(karmadaWork.Namespace)
 	wasDelivered := conditions.Get(karmadaWork.Status.Conditions, workv1alpha1.WorkApplied) != nil ||
@@ -26,9 +26,9 @@ func IsKeptBySuspension(karmadaWork *workv1alpha1.Work, bound binding.Object) bo
 // maxNamedClusters is the maximum number of clusters that a condition names.
 const maxNamedClusters = 10
 
-// SetDeletionSuspended sets the condition DeletionSuspended of a binding, which names the clusters
-// whose Works are kept by a suspension although the binding no longer needs them. Without such Works
-// it removes the condition. works are all Works of the binding.
+// SetDeletionSuspended sets the binding's condition DeletionSuspended, which names the clusters whose
+// Works are kept by a suspension although the binding no longer needs them. Without such Works, it
+// removes the condition. works are all of the binding's Works.
 func SetDeletionSuspended(bound binding.Object, works []*workv1alpha1.Work, now metav1.Time) {
 	status, expected := bound.BindingStatus(), binding.ExpectedClusters(bound.BindingSpec())
 	var kept []string

@@ -10,20 +10,19 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// maxReasonBytes is the maximum length of the reason of one cluster, in bytes.
+// maxReasonBytes is the maximum length of each cluster's reason, in bytes.
 const maxReasonBytes = 512
 
-// unhealthyConditions are the conditions of workloads that explain why Pods are missing, each with
-// the status that indicates missing Pods. The condition with the most specific explanation is the
-// first one.
+// unhealthyConditions are the workload conditions that explain why Pods are missing, each with the
+// status that indicates missing Pods. Conditions with more specific explanations come first.
 var unhealthyConditions = []struct{ kind, status string }{
 	{workv1alpha2.MemberConditionPodFailure, "True"},
 	{"ReplicaFailure", "True"},
 	{"Progressing", "False"},
 }
 
-// UnhealthyReasons maps a cluster to the reason that the member reports for an unhealthy workload.
-// It considers only applied workloads. A rollout in progress is no reason.
+// UnhealthyReasons maps each cluster whose member reports an unhealthy workload to the reported reason.
+// It considers only applied workloads. A rollout in progress is not a reason.
 func UnhealthyReasons(items []workv1alpha2.AggregatedStatusItem) map[string]string {
 	troubles := map[string]string{}
 	for i := range items {
@@ -38,8 +37,8 @@ func UnhealthyReasons(items []workv1alpha2.AggregatedStatusItem) map[string]stri
 	return troubles
 }
 
-// unhealthyReason returns the reason from the first unhealthy condition of a status. It returns ""
-// for a status that has no such condition or cannot be parsed.
+// unhealthyReason returns the reason from the first unhealthy condition of the given status. It returns
+// "" if the status has no such condition or cannot be parsed.
 func unhealthyReason(raw []byte) string {
 	var status struct {
 		Conditions []struct{ Type, Status, Reason, Message string } `json:"conditions"`

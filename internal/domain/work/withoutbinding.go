@@ -7,8 +7,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// NamespaceOwner returns the Namespace that controls a Work, or nil if there is none. A Work that a
-// Namespace controls is propagated to every cluster, with or without a binding.
+// NamespaceOwner returns the Namespace that controls the Work, or nil if there is none. Such a Work is
+// propagated to every cluster, with or without a binding.
 func NamespaceOwner(work *workv1alpha1.Work) *metav1.OwnerReference {
 	owner := metav1.GetControllerOf(work)
 	if owner == nil || owner.APIVersion != "v1" || owner.Kind != "Namespace" {
@@ -17,10 +17,10 @@ func NamespaceOwner(work *workv1alpha1.Work) *metav1.OwnerReference {
 	return owner
 }
 
-// WithoutBinding returns the stored Work without the data of its binding. It is used for a Work
-// that a Namespace owns (NamespaceOwner), so the member object stays. The controller that
-// propagates Namespaces then renders the manifest again, which removes the changes of the binding
-// from the manifest.
+// WithoutBinding returns the stored Work without its binding's data. It is used for a Work that a
+// Namespace controls (see NamespaceOwner): instead of deleting the Work with its binding, which would
+// delete the member object, Karmada keeps it. The controller that propagates Namespaces then renders
+// the manifest again, which removes the binding's changes from the manifest.
 func WithoutBinding(stored *workv1alpha1.Work) *workv1alpha1.Work {
 	result := stored.DeepCopy()
 	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {

@@ -1,16 +1,15 @@
 // Package work renders the Work that a cluster gets for a template, merges manifests with member
-// objects, and aggregates the statuses of the members.
+// objects, and aggregates the members' statuses.
 //
-// To deliver a template, Render returns the Work of one target of a binding, and Merge brings a
+// To deliver a template, Render returns the Work for one of a binding's targets, and Merge updates a
 // stored Work to that state. In the member, DesiredObject merges a manifest with the member object,
 // IsInSync reports whether a write would change anything, and MayWrite and MayDelete report whether
 // Karmada may change or delete the object. To collect the status, MergeManifestStatus and Aggregate
 // combine the statuses that members report.
 //
-// Invariants: a function changes its inputs only if its comment says so. Every function is
-// idempotent: its own result as input gives the same result, and a difference in order or layout
-// causes no write. A member object is taken over or deleted only on proof that it was created for
-// the same Work.
+// Invariants: a function changes its inputs only if its comment says so. Every function is idempotent:
+// applied to its own result it returns the same result, and a difference in order or layout causes no
+// write. A member object is taken over or deleted only on proof that it was created for the same Work.
 package work
 
 import (
@@ -28,14 +27,13 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// ExecutionNamespace returns the namespace of the control plane that contains the Works of a
-// cluster.
+// ExecutionNamespace returns the control plane's namespace that contains the given cluster's Works.
 func ExecutionNamespace(cluster string) string {
 	return clusterv1alpha1.ExecutionNamespacePrefix + cluster
 }
 
-// ClusterOf returns the cluster whose Works the namespace contains. ok is false for a namespace
-// that contains no Works of a cluster.
+// ClusterOf returns the cluster whose Works the namespace contains. ok is false if the namespace is not
+// an execution namespace.
 func ClusterOf(namespace string) (cluster string, ok bool) {
 	cluster, ok = strings.CutPrefix(namespace, clusterv1alpha1.ExecutionNamespacePrefix)
 	return cluster, ok && cluster != ""
@@ -50,7 +48,7 @@ func DecodeManifest(manifest workv1alpha1.Manifest) (*unstructured.Unstructured,
 	return object, nil
 }
 
-// HasManifestOfKind reports whether a Work has a manifest of a kind.
+// HasManifestOfKind reports whether the Work has a manifest of the given kind.
 func HasManifestOfKind(work *workv1alpha1.Work, kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(work.Spec.Workload.Manifests, func(manifest workv1alpha1.Manifest) bool {
 		var head metav1.TypeMeta
@@ -58,7 +56,7 @@ func HasManifestOfKind(work *workv1alpha1.Work, kind schema.GroupVersionKind) bo
 	})
 }
 
-// EncodeManifest serializes a manifest. Equal objects give equal bytes.
+// EncodeManifest serializes the object to JSON. Equal objects give equal bytes.
 func EncodeManifest(object *unstructured.Unstructured) (workv1alpha1.Manifest, error) {
 	raw, err := json.Marshal(object.Object)
 	if err != nil {
@@ -67,8 +65,7 @@ func EncodeManifest(object *unstructured.Unstructured) (workv1alpha1.Manifest, e
 	return workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}}, nil
 }
 
-// PreservesObjects reports whether the objects of a Work are kept in the member when the Work is
-// deleted.
+// PreservesObjects reports whether the Work's objects are kept in the member when the Work is deleted.
 func PreservesObjects(work *workv1alpha1.Work) bool {
 	return work.Spec.PreserveResourcesOnDeletion != nil && *work.Spec.PreserveResourcesOnDeletion
 }
