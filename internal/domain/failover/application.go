@@ -13,8 +13,8 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// UnhealthySince maps a cluster to the time since which the workload is unhealthy in that cluster.
-// The times are stored with a resolution of one second.
+// UnhealthySince maps a cluster to the time since when the workload is unhealthy there. Times are
+// stored with a resolution of one second.
 type UnhealthySince map[string]time.Time
 
 // Merge returns the union of both maps. If both maps contain a cluster, the earlier time is used.
@@ -29,8 +29,8 @@ func (u UnhealthySince) Merge(other UnhealthySince) UnhealthySince {
 	return all
 }
 
-// ParseUnhealthySince parses the text that Encode returned. Invalid text is ignored. A missing time
-// or a time in the future is replaced by now.
+// ParseUnhealthySince parses the text that Encode returned. Invalid text is ignored. A missing time or
+// a time in the future is replaced by now.
 func ParseUnhealthySince(text string, now time.Time) UnhealthySince {
 	memory := UnhealthySince{}
 	if text == "" || json.Unmarshal([]byte(text), &memory) != nil {
@@ -44,7 +44,7 @@ func ParseUnhealthySince(text string, now time.Time) UnhealthySince {
 	return memory
 }
 
-// Encode returns the stored form, or an empty string if no cluster is unhealthy.
+// Encode returns the map's stored form, or an empty string if no cluster is unhealthy.
 func (u UnhealthySince) Encode() (string, error) {
 	if len(u) == 0 {
 		return "", nil
@@ -60,19 +60,18 @@ func (u UnhealthySince) Encode() (string, error) {
 	return string(text), nil
 }
 
-// HasApplicationFailover reports whether the workload of a binding is evicted from clusters in
-// which it is unhealthy. healthKnown is false if the interpreter cannot report the health of the
-// kind. A namespaced workload is evicted only if its dependencies are propagated, because without
-// them the workload cannot become healthy in another cluster.
+// HasApplicationFailover reports whether a binding's workload is evicted from clusters in which it is
+// unhealthy. healthKnown is false if the interpreter cannot report the health of the workload's kind. A
+// namespaced workload is evicted only if its dependencies are propagated, because without them it
+// cannot become healthy in another cluster.
 func HasApplicationFailover(bound binding.Object, healthKnown bool) bool {
 	spec := bound.BindingSpec()
 	return healthKnown && bound.GetDeletionTimestamp() == nil && spec.Failover != nil && spec.Failover.Application != nil &&
 		(spec.PropagateDeps || !binding.IsNamespaced(bound)) && len(bound.BindingStatus().AggregatedStatus) > 0
 }
 
-// Update returns the updated map. It contains the targets in which the workload is unhealthy now
-// and that have no eviction task, each with the time at which the workload was first observed as
-// unhealthy.
+// Update returns the updated map. It contains the targets in which the workload is unhealthy now and
+// that have no eviction task, each with the time at which the workload was first observed as unhealthy.
 func (u UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus,
 	now time.Time) UnhealthySince {
 	updated := UnhealthySince{}
@@ -89,15 +88,14 @@ func (u UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *w
 	return updated
 }
 
-// minObservation is how long this process itself must observe an unhealthy workload, independent of
-// the stored time. The minimum is needed because the status that a process finds at its start may
-// be old, and clusters need time to report the current status. The period is measured with a
-// monotonic clock.
+// minObservation is how long this process itself must observe that a workload is unhealthy, regardless
+// of the stored time. The status that a process finds at its start may be outdated, so clusters need
+// time to report the current status. The period is measured with a monotonic clock.
 const minObservation = 30 * time.Second
 
-// Overdue returns the sorted names of the clusters in which the workload is unhealthy for longer
-// than tolerated. It also returns the time at which the next cluster will be overdue, or zero.
-// observed is the part of the map that this process observed itself.
+// Overdue returns the sorted names of the clusters in which the workload has been unhealthy for longer
+// than tolerated. It also returns the time at which the next cluster will be overdue, or the zero time
+// if there is none. observed contains the times that this process observed itself.
 func (u UnhealthySince) Overdue(observed UnhealthySince, behavior *policyv1alpha1.ApplicationFailoverBehavior,
 	now time.Time) (clusters []string, next time.Time) {
 	toleration := unhealthyToleration(behavior)
@@ -125,17 +123,16 @@ func unhealthyToleration(behavior *policyv1alpha1.ApplicationFailoverBehavior) t
 	return defaultToleration
 }
 
-// defaultGrace is the grace period, in seconds, that admission sets in a policy without a grace
-// period.
+// defaultGrace is the grace period, in seconds, that admission sets in a policy that has none.
 const defaultGrace = 600
 
-// ErrGracefulDisabled is returned if a policy needs graceful eviction and the operator disabled
+// ErrGracefulDisabled is returned if a policy requests graceful eviction and the operator has disabled
 // that feature.
 var ErrGracefulDisabled = errors.New("the purgeMode Gracefully needs the feature gate GracefulEviction of karmada-controller-manager: turn it on, or set failover.application.purgeMode to Directly or Never")
 
-// ApplicationEviction returns the eviction from a cluster in which the workload was unhealthy for
-// too long. graceful reports whether graceful eviction is enabled. preserve reports whether the
-// state that the policy requests is preserved.
+// ApplicationEviction returns the eviction from a cluster in which the workload was unhealthy for too
+// long. graceful reports whether graceful eviction is enabled. preserve reports whether to preserve the
+// state that the policy requests.
 func ApplicationEviction(bound binding.Object, cluster string, graceful, preserve bool) (Eviction, error) {
 	behavior := bound.BindingSpec().Failover.Application
 	e := Eviction{

@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// HasEvictingTaint reports whether a cluster has taints that can evict workloads.
+// HasEvictingTaint reports whether the cluster has a taint that can evict workloads.
 func HasEvictingTaint(cluster *clusterv1alpha1.Cluster) bool {
 	for i := range cluster.Spec.Taints {
 		if cluster.Spec.Taints[i].Effect == corev1.TaintEffectNoExecute {
@@ -24,10 +24,10 @@ func HasEvictingTaint(cluster *clusterv1alpha1.Cluster) bool {
 	return false
 }
 
-// EvictionDeadline returns how long a workload may stay in a cluster. It uses the tolerations with
-// which the workload was scheduled. If the record of these tolerations is missing or invalid, it
-// uses the tolerations in the spec. ok is false if the spec has no placement either, because the
-// scheduler would find no other cluster for such a workload.
+// EvictionDeadline returns how long the workload may stay in the cluster. It uses the tolerations with
+// which the workload was scheduled. If the record of these tolerations is missing or invalid, it uses
+// the tolerations in the spec. ok is false if the spec has no placement either, because the scheduler
+// would then find no other cluster for the workload.
 func EvictionDeadline(cluster *clusterv1alpha1.Cluster, bound binding.Object) (deadline toleration.Deadline, ok bool) {
 	applied := &policyv1alpha1.Placement{}
 	text := bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
@@ -40,9 +40,9 @@ func EvictionDeadline(cluster *clusterv1alpha1.Cluster, bound binding.Object) (d
 	return toleration.EvictionDeadline(cluster.Spec.Taints, applied.ClusterTolerations), true
 }
 
-// ClusterEviction returns the eviction from a cluster after the deadline of its taints. byDefault
-// is the purge mode of workloads that do not set a purge mode. preserve reports whether the state
-// that the workload requests is preserved. The error describes why the state cannot be read.
+// ClusterEviction returns the eviction from the cluster after the deadline of its taints. byDefault is
+// the purge mode of workloads that do not set one. preserve reports whether to preserve the state that
+// the workload requests. The returned error describes why the state cannot be read.
 func ClusterEviction(bound binding.Object, cluster string, deadline toleration.Deadline, byDefault policyv1alpha1.PurgeMode,
 	preserve bool) (Eviction, error) {
 	spec := bound.BindingSpec()
@@ -67,7 +67,7 @@ func ClusterEviction(bound binding.Object, cluster string, deadline toleration.D
 	return e, nil
 }
 
-// withPreservedState adds to the eviction the state that is preserved for the next cluster.
+// withPreservedState adds the state that is preserved for the next cluster to the eviction.
 func (e Eviction) withPreservedState(bound binding.Object, preservation *policyv1alpha1.StatePreservation) (Eviction, error) {
 	if preservation == nil || len(preservation.Rules) == 0 {
 		return e, nil

@@ -15,70 +15,69 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Observations holds the facts outside the binding on which evictions depend. No function is nil.
-// Each function returns false if the result is unknown.
+// Observations contains the facts outside the binding on which evictions depend. All functions must be
+// set. Each function returns false if the result is unknown.
 type Observations struct {
 	Now time.Time
-	// Timeout is the grace period of a task that sets no grace period.
+	// Timeout is the grace period of tasks that do not set one.
 	Timeout time.Duration
-	// IsStatusCurrent reports whether the cluster is reachable and the health of the workload that
-	// the cluster reports belongs to the current spec of the binding.
+	// IsStatusCurrent reports whether the cluster is reachable and the workload's health that the
+	// cluster reports belongs to the binding's current spec.
 	IsStatusCurrent func(cluster string) bool
-	// IsCopyGone reports whether the copy of the workload in a cluster is deleted or will never run
-	// again.
+	// IsCopyGone reports whether the workload's copy in the cluster is deleted or will never run again.
 	IsCopyGone func(cluster string) bool
-	// IsUnregistered reports whether a cluster is known to be unregistered.
+	// IsUnregistered reports whether the cluster is known to be unregistered.
 	IsUnregistered func(cluster string) bool
-	// CanRunWorkload reports whether a cluster is ready and has no taint that evicts the workload.
+	// CanRunWorkload reports whether the cluster is ready and has no taint that evicts the workload.
 	CanRunWorkload func(cluster string) bool
 }
 
-// TaskResult is a task with the reason for the decision about the task.
+// TaskResult contains a task and the reason for the decision about it.
 type TaskResult struct {
 	Task   workv1alpha2.GracefulEvictionTask
 	Reason string
 }
 
-// Outcome is the decision about all evictions of a binding.
+// Outcome contains the decisions about all evictions of a binding.
 type Outcome struct {
-	// Clusters and Tasks are the new targets and the new eviction tasks of the binding.
+	// Clusters and Tasks are the binding's new targets and new eviction tasks.
 	Clusters []workv1alpha2.TargetCluster
 	Tasks    []workv1alpha2.GracefulEvictionTask
-	// Ended are the finished tasks. Returned are the tasks that are undone, because no other
-	// cluster takes the workload and the workload may return to its old cluster.
+	// Ended are the finished tasks. Returned are the tasks that are undone, because no other cluster
+	// takes the workload and the workload may return to its old cluster.
 	Ended, Returned []TaskResult
-	// Held are the tasks whose grace period is over but that still wait. The reason describes the
-	// condition for which the task waits.
+	// Held are the tasks whose grace period is over but that still wait. Their reasons describe the
+	// conditions for which they wait.
 	Held []TaskResult
-	// NextCheck is the time of the next check if nothing changes before. Zero means that no check
-	// is needed.
+	// NextCheck is when to check again even if nothing changes. Zero means that no check is needed.
 	NextCheck time.Time
 }
 
-// evictionPass is one pass over the evictions of a binding.
+// evictionPass is one pass over a binding's evictions.
 type evictionPass struct {
 	Observations
 	spec   *workv1alpha2.ResourceBindingSpec
 	status *workv1alpha2.ResourceBindingStatus
-	// isScheduled reports whether the scheduler placed the current generation of the binding.
+	// isScheduled reports whether the scheduler placed the binding's current generation.
 	isScheduled bool
-	// isFullyPlaced reports whether the whole workload is scheduled, not counting the clusters to
-	// which tasks of this pass return the workload.
+	// isFullyPlaced reports whether the whole workload is scheduled, not counting the clusters to which
+	// tasks of this pass return the workload.
 	isFullyPlaced bool
-	// failedClusters are the clusters in which the current version of the workload failed.
+	// failedClusters are the clusters in which the workload's current version failed.
 	failedClusters sets.Set[string]
 	outcome        Outcome
 }
 
-// isPlacementConfirmed reports whether the clusters of a binding are the result of a successful
-// scheduling of its current generation. The observed generation alone also counts a failure.
+// isPlacementConfirmed reports whether the binding's clusters are the result of successfully scheduling
+// its current generation. The observed generation alone is not sufficient, because it also counts a
+// failure.
 func isPlacementConfirmed(bound binding.Object) bool {
 	status := bound.BindingStatus()
 	return status.SchedulerObservedGeneration == bound.GetGeneration() &&
 		!conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
 }
 
-// DecideEvictions decides about every eviction task of a binding. The binding is not modified.
+// DecideEvictions decides about each of the binding's eviction tasks. It does not modify the binding.
 func DecideEvictions(bound binding.Object, c Observations) Outcome {
 	spec, status := bound.BindingSpec(), bound.BindingStatus()
 	e := &evictionPass{
@@ -93,7 +92,6 @@ func DecideEvictions(bound binding.Object, c Observations) Outcome {
 	return e.outcome
 }
 
-// decideTask decides about one task.
 func (e *evictionPass) decideTask(task *workv1alpha2.GracefulEvictionTask) {
 	if task.CreationTimestamp.IsZero() {
 		task.CreationTimestamp = &metav1.Time{Time: e.Now.UTC().Truncate(time.Second)}
@@ -143,8 +141,8 @@ func (e *evictionPass) keepTask(task *workv1alpha2.GracefulEvictionTask) {
 	}
 }
 
-// holdTask keeps a task. If the grace period of the task is over, holdTask also records why the
-// task is held.
+// holdTask keeps a task. If the task's grace period is over, holdTask also records why the task is
+// held.
 func (e *evictionPass) holdTask(task *workv1alpha2.GracefulEvictionTask, why string) {
 	e.keepTask(task)
 	if e.isOverdue(task) {
@@ -170,7 +168,7 @@ func (e *evictionPass) isReplaced() bool {
 }
 
 // hasHealthyReplacement reports whether healthy copies replace the evicted copies. For a divided
-// workload it requires as many healthy replicas as all tasks evict. If every cluster has the whole
+// workload, it requires as many healthy replicas as all tasks evict. If every cluster has the whole
 // workload, it requires one healthy copy.
 func (e *evictionPass) hasHealthyReplacement(task *workv1alpha2.GracefulEvictionTask) bool {
 	healthy := e.healthyTargets()
@@ -195,8 +193,7 @@ func (e *evictionPass) hasHealthyReplacement(task *workv1alpha2.GracefulEviction
 	return healthyReplicas >= evictedReplicas
 }
 
-// healthyTargets returns the targets in which the current version of the workload is known to be
-// healthy.
+// healthyTargets returns the targets in which the workload's current version is known to be healthy.
 func (e *evictionPass) healthyTargets() []string {
 	var clusters []string
 	for _, name := range targetNames(e.spec) {
@@ -207,7 +204,7 @@ func (e *evictionPass) healthyTargets() []string {
 	return clusters
 }
 
-// reportsHealthy reports whether a cluster that has the workload reports it as healthy.
+// reportsHealthy reports whether a cluster to which the workload is applied reports it as healthy.
 func reportsHealthy(status *workv1alpha2.ResourceBindingStatus, cluster string) bool {
 	return slices.ContainsFunc(status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
 		return item.ClusterName == cluster && item.Applied && item.Health == workv1alpha2.ResourceHealthy
@@ -215,17 +212,17 @@ func reportsHealthy(status *workv1alpha2.ResourceBindingStatus, cluster string) 
 }
 
 // isReplacedFailedCopy reports whether the task evicts an unhealthy copy of an application that is
-// completely placed in other clusters, and the copy is not reported as healthy. Such a copy is
+// completely placed in other clusters, and the copy is still not reported as healthy. Such a copy is
 // deleted even if the new copies are not healthy either, because the old copy does not work.
 func (e *evictionPass) isReplacedFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
 	return taskKeepsFailedCopy(task) && e.isFullyPlaced && !reportsHealthy(e.status, task.FromCluster)
 }
 
-// canReturn reports whether a workload without another cluster may return to its old cluster. This
-// is the case if the cause of the eviction no longer exists, if the workload itself was the cause
-// and its grace period is over, or if the workload was changed since the eviction. Otherwise the
-// eviction would never end, and the old copy would get no changes, not even a fix. An application
-// that failed in several clusters returns to the cluster in which it failed last.
+// canReturn reports whether a workload without another cluster may return to its old cluster. This is
+// the case if the cause of the eviction no longer exists, if the workload itself was the cause and its
+// grace period is over, or if the workload was changed since the eviction. Otherwise the eviction would
+// never end, and the old copy would get no changes, not even a fix. An application that failed in
+// several clusters returns to the cluster in which it failed last.
 func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 	if e.isFullyPlaced || !e.CanRunWorkload(task.FromCluster) || hasDividedReplicas(e.spec) && IsFullyPlaced(e.spec) {
 		return false
@@ -241,7 +238,7 @@ func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 	}
 }
 
-// hasLaterFailure reports whether the application was later evicted from another cluster, and may
+// hasLaterFailure reports whether the application was evicted from another cluster later, and may
 // return to that cluster.
 func (e *evictionPass) hasLaterFailure(task *workv1alpha2.GracefulEvictionTask) bool {
 	return slices.ContainsFunc(e.spec.GracefulEvictionTasks, func(other workv1alpha2.GracefulEvictionTask) bool {
@@ -250,8 +247,8 @@ func (e *evictionPass) hasLaterFailure(task *workv1alpha2.GracefulEvictionTask) 
 	})
 }
 
-// restoreTarget makes the cluster of the task a target again. The cluster gets its previous
-// replicas, but not more than the number of missing replicas.
+// restoreTarget makes the task's cluster a target again. The cluster gets its previous replicas, but
+// not more than the number of missing replicas.
 func (e *evictionPass) restoreTarget(task *workv1alpha2.GracefulEvictionTask) {
 	e.outcome.Returned = append(e.outcome.Returned,
 		TaskResult{*task, "no other cluster takes the workload, and this cluster can run it again"})
@@ -271,8 +268,8 @@ func (e *evictionPass) restoreTarget(task *workv1alpha2.GracefulEvictionTask) {
 // maxNamedTargets is the maximum number of unhealthy targets that a message names.
 const maxNamedTargets = 10
 
-// missingCondition describes the condition for which an eviction waits. The text changes only if
-// the condition changes.
+// missingCondition describes the condition for which an eviction waits. The text changes only if the
+// condition changes.
 func (e *evictionPass) missingCondition() string {
 	if len(e.spec.Clusters) == 0 {
 		return "no other cluster takes the workload"

@@ -56,8 +56,8 @@ func evictionTask(cluster string, replicas int32, minutes int) workv1alpha2.Grac
 	return task
 }
 
-// setFailedCluster records in the binding that the template version then failed in cluster a. now
-// is the present template version.
+// setFailedCluster records in the binding that the template version then failed in cluster a. now is
+// the current template version.
 func setFailedCluster(b *workv1alpha2.ResourceBinding, then, now string) {
 	b.Spec.Resource.ResourceVersion = now
 	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
@@ -282,7 +282,7 @@ func TestDecideEvictions(t *testing.T) {
 	}
 }
 
-// describeOutcome describes an outcome as text.
+// describeOutcome returns the outcome as text.
 func describeOutcome(o Outcome) string {
 	var said []string
 	for _, task := range o.Tasks {
@@ -405,7 +405,7 @@ func TestOldCopyIsDeletedOnlyWhenReplacedOrConfirmed(t *testing.T) {
 			task := ended.Task
 			switch {
 			case task.SuppressDeletion != nil && !*task.SuppressDeletion, c.IsUnregistered(task.FromCluster), c.IsCopyGone(task.FromCluster):
-				continue // a user confirmed the deletion, or the copy does not exist anymore
+				continue // a user confirmed the deletion, or the copy no longer exists
 			case task.SuppressDeletion != nil, task.PurgeMode == policyv1alpha1.PurgeModeNever, task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
 				t.Fatalf("task %+v ended: %s", task, ended.Reason)
 			}
@@ -450,7 +450,7 @@ func TestEachTaskIsKeptEndedOrReturned(t *testing.T) {
 		begun := !slices.ContainsFunc(b.Spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool { return task.CreationTimestamp.IsZero() })
 		b.Spec.Clusters, b.Spec.GracefulEvictionTasks = outcome.Clusters, outcome.Tasks
 		if len(outcome.Returned)+len(outcome.Ended) > 0 || !begun {
-			return // a task that ends or returns affects the others
+			return // a task that ends or returns affects the other tasks
 		}
 		if diff := cmp.Diff(outcome.Tasks, DecideEvictions(b, c).Tasks); diff != "" {
 			t.Fatalf("a second call decides differently (-first +second):\n%s", diff)

@@ -1,19 +1,17 @@
-// Package failover decides whether a workload is evicted from a cluster, and when its old copy
-// may be deleted.
+// Package failover decides whether a workload is evicted from a cluster, and when its old copy may be
+// deleted.
 //
-// ClusterEviction and ApplicationEviction return the reason for an eviction, Evict writes the
-// eviction into a binding, and DecideEvictions decides for each eviction in progress whether the
-// eviction is finished.
+// ClusterEviction and ApplicationEviction return an eviction with its reason, Evict writes the eviction
+// into a binding, and DecideEvictions decides for each eviction in progress whether it is finished.
 //
 // Invariants:
 //   - Every function is pure. An eviction moves only the replicas in its task.
-//   - The old copy of a workload that is evicted Gracefully is deleted only if a user confirms the
-//     deletion, if the cluster is unregistered, or if healthy copies replace the old copy. An empty
-//     placement or the end of the grace period alone is not sufficient. If the status is unknown,
-//     the old copy is kept.
-//   - One exception: a copy that application failover evicted because it was unhealthy is deleted
-//     at the end of the grace period if the copy is not healthy again and the workload has other
-//     clusters.
+//   - The old copy of a workload that is evicted with purge mode Gracefully is deleted only if a user
+//     confirms the deletion, if the cluster is unregistered, or if healthy copies replace the old copy.
+//     An empty placement or the end of the grace period alone is not sufficient. If the status is
+//     unknown, the old copy is kept.
+//   - One exception: a copy that application failover evicted because it was unhealthy is deleted at
+//     the end of the grace period if the copy is not healthy again and the workload has other clusters.
 package failover
 
 import (
@@ -35,28 +33,27 @@ type Eviction struct {
 	Producer  string
 	// Message describes the cause to users.
 	Message string
-	// GracePeriodSeconds is the maximum duration of the eviction. Nil means that the default of the
-	// operator is used.
+	// GracePeriodSeconds is the maximum duration of the eviction. Nil selects the operator's default.
 	GracePeriodSeconds *int32
-	// PreservedLabels holds the labels that the workload gets in its next cluster. Before holds its
+	// PreservedLabels are the labels that the workload gets in its next cluster. ClustersBefore are its
 	// clusters before the eviction, which do not get the labels.
 	PreservedLabels map[string]string
 	ClustersBefore  []string
 }
 
-// Describe describes an eviction to users: the cluster, the reason and the purge mode.
+// Describe describes the eviction to users: the cluster, the reason and the purge mode.
 func (e Eviction) Describe() string {
 	return DescribeTask(&workv1alpha2.GracefulEvictionTask{FromCluster: e.From, Reason: e.Reason, PurgeMode: e.PurgeMode, Message: e.Message})
 }
 
-// maxMessageBytes is the maximum length of the message of a task.
+// maxMessageBytes is the maximum length of a task's message, in bytes.
 const maxMessageBytes = 1024
 
-// Evict removes a cluster from the targets of a binding and adds an eviction task, unless the
-// cluster already has a task. It reports whether the cluster was a target. If the cluster was no
-// target, Evict changes nothing.
+// Evict removes the eviction's cluster from the binding's targets and adds an eviction task, unless the
+// cluster already has a task. It reports whether the cluster was a target. If not, Evict changes
+// nothing.
 //
-// A task with the purge mode Never waits for the confirmation of a user.
+// A task with the purge mode Never waits for a user's confirmation.
 func Evict(spec *workv1alpha2.ResourceBindingSpec, e Eviction) (evicted bool) {
 	var replicas int32
 	var remaining []workv1alpha2.TargetCluster
@@ -108,8 +105,8 @@ func IsFullyPlaced(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return len(spec.Clusters) > 0 && missingReplicas(spec) <= 0
 }
 
-// HasHealthyCopies reports whether the workload of a binding is completely scheduled, and all its
-// clusters report it as healthy. A workload that is scaled to 0 needs no copy.
+// HasHealthyCopies reports whether the binding's workload is completely scheduled, and all its clusters
+// report it as healthy. A workload that is scaled to 0 needs no copy.
 func HasHealthyCopies(bound binding.Object) bool {
 	spec := bound.BindingSpec()
 	targets := binding.TargetClusters(spec)
@@ -126,7 +123,7 @@ func isScaledToZero(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return len(spec.Clusters) == 0 && hasDividedReplicas(spec) && spec.Replicas == 0
 }
 
-// missingReplicas returns how many replicas of a divided workload are not scheduled to a cluster.
+// missingReplicas returns how many replicas of a divided workload are not scheduled to any cluster.
 func missingReplicas(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	if !hasDividedReplicas(spec) {
 		return 0
@@ -138,13 +135,13 @@ func missingReplicas(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	return left
 }
 
-// hasDividedReplicas reports whether the replicas of the targets must add up to the replicas of the
-// workload. Sets of components are not divided.
+// hasDividedReplicas reports whether the targets' replicas must add up to the workload's replicas. Sets
+// of components are not divided.
 func hasDividedReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return binding.IsDivided(spec) && binding.IsWorkload(spec) && len(spec.Components) <= 1
 }
 
-// targetNames returns the names of the targets in their order.
+// targetNames returns the names of the targets in their order in the spec.
 func targetNames(spec *workv1alpha2.ResourceBindingSpec) []string {
 	clusters := make([]string, len(spec.Clusters))
 	for i := range spec.Clusters {
@@ -153,7 +150,7 @@ func targetNames(spec *workv1alpha2.ResourceBindingSpec) []string {
 	return clusters
 }
 
-// DescribeTask describes a task to users.
+// DescribeTask describes the task to users: the cluster, the reason and the purge mode.
 func DescribeTask(task *workv1alpha2.GracefulEvictionTask) string {
 	mode := task.PurgeMode
 	if mode == "" {

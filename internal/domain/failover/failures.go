@@ -12,20 +12,19 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// avoidancePeriod is how long the scheduler avoids a cluster after an application failed in that
-// cluster.
+// avoidancePeriod is how long the scheduler avoids a cluster after an application has failed there.
 const avoidancePeriod = 30 * time.Minute
 
-// Failures holds, for each cluster, the time at which an application was evicted because it was
-// unhealthy in that cluster. The times apply to one version of the template, because the next
-// version may work in these clusters.
+// Failures records the time of each eviction of an application from a cluster in which it was
+// unhealthy. The times apply to one version of the template only, because the next version may work in
+// these clusters.
 type Failures struct {
 	Template string               `json:"template"`
 	Clusters map[string]time.Time `json:"clusters"`
 }
 
-// ReadFailures returns the recorded failures of a binding that are still valid. It ignores invalid
-// text and times in the future.
+// ReadFailures returns the binding's recorded failures that are still valid. It ignores invalid text
+// and times in the future.
 func ReadFailures(bound binding.Object, now time.Time) Failures {
 	spec := bound.BindingSpec()
 	empty := Failures{Template: spec.Resource.ResourceVersion}
@@ -45,7 +44,7 @@ func ReadFailures(bound binding.Object, now time.Time) Failures {
 	return stored
 }
 
-// Add returns a copy of the failures with the given clusters, which failed now.
+// Add returns a copy of the failures with the given clusters added, which failed now.
 func (f Failures) Add(clusters []string, now time.Time) Failures {
 	all := Failures{Template: f.Template, Clusters: map[string]time.Time{}}
 	for cluster, at := range f.Clusters {
@@ -57,7 +56,7 @@ func (f Failures) Add(clusters []string, now time.Time) Failures {
 	return all
 }
 
-// Encode returns the stored form, or an empty string without failures.
+// Encode returns the stored form, or an empty string if there are no failures.
 func (f Failures) Encode() (string, error) {
 	if len(f.Clusters) == 0 {
 		return "", nil
@@ -92,7 +91,8 @@ func taskKeepsFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
 // AvoidedClusters returns the clusters that the scheduler should avoid.
 func (f Failures) AvoidedClusters() sets.Set[string] { return sets.KeySet(f.Clusters) }
 
-// NextExpiry returns the time at which the first failure expires, or zero.
+// NextExpiry returns the time at which the next failure expires, or the zero time if there are no
+// failures.
 func (f Failures) NextExpiry() (next time.Time) {
 	for _, at := range f.Clusters {
 		if over := at.Add(avoidancePeriod); next.IsZero() || over.Before(next) {

@@ -11,7 +11,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// bindingWithFailures returns a binding of template version 7 with recorded failures.
+// bindingWithFailures returns the binding of a template at version 7. text contains the recorded
+// failures.
 func bindingWithFailures(text string) *workv1alpha2.ResourceBinding {
 	bound := &workv1alpha2.ResourceBinding{}
 	bound.Spec.Resource.ResourceVersion = "7"

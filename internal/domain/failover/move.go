@@ -13,12 +13,12 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Move makes clusters the targets of a binding that a scheduler moves to other clusters. Each
-// cluster that loses its copy to other clusters gets an eviction task, so that its copy stays until
-// the replacement is healthy. A cluster that is a target again loses the task of the scheduler.
+// Move replaces a binding's targets when a scheduler moves the workload to other clusters. Each cluster
+// that loses its copy to other clusters gets an eviction task, so that its copy stays until the
+// replacement is healthy. A cluster that is a target again loses the scheduler's task.
 //
 // A cluster gets no task if no other cluster got replicas for it, for example after the template was
-// scaled down, if it is known to have no replicas of a divided workload, or if leavesAtOnce reports
+// scaled down; if it is known to have no replicas of a divided workload; or if leavesAtOnce reports
 // that the cluster is being unregistered or that a user excluded it.
 func Move(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster, leavesAtOnce func(cluster string) bool,
 	now time.Time) {

@@ -22,7 +22,7 @@ func targetsOf(replicas map[string]int32, order ...string) []workv1alpha2.Target
 	return targets
 }
 
-// describeTasks returns the clusters of the tasks with their producers and replicas.
+// describeTasks returns each task's cluster, producer and replicas.
 func describeTasks(spec *workv1alpha2.ResourceBindingSpec) []string {
 	var texts []string
 	for _, task := range spec.GracefulEvictionTasks {
@@ -78,7 +78,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// Whatever a scheduler decides, a copy in a registered cluster is a target, is under eviction, or
+// For any decision of a scheduler, a copy in a registered cluster is a target or is being evicted, or
 // nothing was moved to other clusters.
 func TestMoveKeepsEveryCopyThatIsReplaced(t *testing.T) {
 	names := rapid.SliceOfDistinct(rapid.StringMatching(`m[0-6]`), rapid.ID)

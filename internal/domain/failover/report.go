@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// SetEvictionHeld sets the condition EvictionHeld of a binding, which lists the evictions that take
-// longer than their grace period. Without such evictions it removes the condition.
+// SetEvictionHeld sets the binding's condition EvictionHeld, which lists the evictions that take longer
+// than their grace period. Without such evictions, it removes the condition.
 func SetEvictionHeld(bound binding.Object, outcome Outcome, now metav1.Time) {
 	status := bound.BindingStatus()
 	if len(outcome.Held) == 0 {

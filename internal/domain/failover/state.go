@@ -13,10 +13,10 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// CollectState reads the state to preserve from the last status that a cluster reported. The result
-// maps the label name of each rule to the text at the path of the rule. It returns an error if a
-// text is missing or is not a valid label value, because otherwise the workload would start without
-// its state in the next cluster.
+// CollectState reads the state to preserve from the last status that the given cluster reported. The
+// result maps each rule's label name to the text at the rule's path. CollectState returns an error if a
+// text is missing or is not a valid label value, because otherwise the workload would start without its
+// state in the next cluster.
 func CollectState(rules []policyv1alpha1.StatePreservationRule, items []workv1alpha2.AggregatedStatusItem,
 	cluster string) (map[string]string, error) {
 	status, err := reportedStatus(items, cluster)
@@ -55,7 +55,7 @@ func reportedStatus(items []workv1alpha2.AggregatedStatusItem, cluster string) (
 	return nil, fmt.Errorf("cluster %s has not reported a status of the workload, whose state is to be preserved", cluster)
 }
 
-// ValidateJSONPath returns an error if a path is not a valid JSONPath.
+// ValidateJSONPath returns an error if path is not a valid JSONPath.
 func ValidateJSONPath(path string) error {
 	_, err := compilePath(path)
 	return err
@@ -79,8 +79,8 @@ func compilePath(path string) (*jsonpath.JSONPath, error) {
 // ReadPath returns the text at a path in the notation of kubectl, such as {.checkpoint.id} or,
 // without braces, .checkpoint.id. It returns an error if the path leads to no value.
 func ReadPath(path string, in any) (text string, err error) {
-	// A panic in the library must not end the process. The library uses reflection, and users write
-	// the paths and statuses that it reads.
+	// A panic in the library must not end the process. The library uses reflection on paths and
+	// statuses that users write.
 	defer func() {
 		if recover() != nil {
 			err = fmt.Errorf("the jsonPath %q does not fit the status", path)

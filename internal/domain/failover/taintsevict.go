@@ -9,7 +9,7 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Flags of karmada-controller-manager without which taints evict nothing.
+// Flags of karmada-controller-manager without which taints do not evict workloads.
 const (
 	FlagFailover  = "--feature-gates=Failover=true"
 	FlagNoExecute = "--enable-no-execute-taint-eviction=true"
@@ -18,8 +18,8 @@ const (
 // evictsNothing is the start of the message about disabled evictions. The remedy follows it.
 const evictsNothing = "NoExecute taints evict no workloads: "
 
-// SetTaintsEvict updates the condition TaintsEvict of a cluster, which only clusters with a NoExecute
-// taint have. missing lists the flags that are needed so that taints evict workloads; it is empty if
+// SetTaintsEvict updates the cluster's condition TaintsEvict, which only clusters with a NoExecute
+// taint have. missing lists the flags that must be set so that taints evict workloads; it is empty if
 // evictions are enabled.
 func SetTaintsEvict(cluster *clusterv1alpha1.Cluster, missing []string, now metav1.Time) {
 	if !HasEvictingTaint(cluster) {
