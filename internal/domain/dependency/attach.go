@@ -25,8 +25,8 @@ var claimLabels = [...]string{
 	networkingv1alpha1.MultiClusterServicePermanentIDLabel,
 }
 
-// OtherDependents are the other dependents in spec.requiredBy of an attached binding. A dependent
-// in spec.requiredBy that is neither in Existing nor in Deleted stays unchanged.
+// OtherDependents are the other dependents in an attached binding's spec.requiredBy. A dependent in
+// spec.requiredBy that is neither in Existing nor in Deleted stays unchanged.
 type OtherDependents struct {
 	// Existing are the dependents that exist.
 	Existing []*workv1alpha2.ResourceBinding
@@ -34,10 +34,11 @@ type OtherDependents struct {
 	Deleted sets.Set[types.NamespacedName]
 }
 
-// Attach makes the binding of an object follow a dependent. It adds the dependent with its clusters
-// to spec.requiredBy and sets the label of the dependent. For a new binding, which has only its
-// name, Attach also fills in the fields that a new binding needs. If a policy claims the binding,
-// all other fields stay unchanged. On error (*policy.OwnerError) nothing is changed.
+// Attach makes the object's binding follow the given dependent to its clusters. It adds the dependent
+// with its clusters to spec.requiredBy and sets the dependent's label. For a new binding, which has
+// only its name, Attach also fills in the fields that a new binding needs. If a policy claims the
+// binding, all other fields stay unchanged. On an error, which is a *policy.OwnerError, nothing is
+// changed.
 func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers OtherDependents,
 	now time.Time) error {
 	if err := policy.CheckBindingOwner(attached, object); err != nil {
@@ -58,10 +59,9 @@ func Attach(attached binding.Object, object *unstructured.Unstructured, dependen
 	return nil
 }
 
-// Release removes a dependent that no longer refers to the object from an attached binding, and
-// reports whether the binding is unneeded. The dependent stays listed with those clusters in which
-// its copy may still refer to the object. The settings of the remaining dependents apply from then
-// on.
+// Release removes a dependent that no longer refers to the object from the attached binding, and
+// reports whether the binding is unneeded. The dependent stays listed with those clusters in which its
+// copy may still refer to the object. From then on, the binding has the remaining dependents' settings.
 func Release(attached binding.Object, dependent *workv1alpha2.ResourceBinding, peers OtherDependents, now time.Time) (unneeded bool) {
 	spec := attached.BindingSpec()
 	before, listed := binding.ExpectedClusters(spec), len(spec.RequiredBy)
@@ -77,12 +77,12 @@ func Release(attached binding.Object, dependent *workv1alpha2.ResourceBinding, p
 	return listed > 0 && isUnneeded(attached)
 }
 
-// HasDependent reports whether the dependent is in spec.requiredBy of an attached binding.
+// HasDependent reports whether the dependent is in the attached binding's spec.requiredBy.
 func HasDependent(attached binding.Object, dependent types.NamespacedName) bool {
 	return indexOf(attached.BindingSpec(), dependent) >= 0
 }
 
-// DependentKey returns the key of the dependent in a snapshot.
+// DependentKey returns the key of the dependent that the snapshot describes.
 func DependentKey(snapshot workv1alpha2.BindingSnapshot) types.NamespacedName {
 	return types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Name}
 }
@@ -97,8 +97,8 @@ func IsClaimed(attached binding.Object) bool {
 	return slices.ContainsFunc(claimLabels[:], func(label string) bool { return labels[label] != "" })
 }
 
-// isUnneeded reports whether the binding can be deleted, because no dependent, no policy and no
-// earlier scheduling selects clusters for it.
+// isUnneeded reports whether the binding can be deleted, because no dependent, policy or earlier
+// scheduling selects clusters for it.
 func isUnneeded(attached binding.Object) bool {
 	spec := attached.BindingSpec()
 	owner := metav1.GetControllerOf(attached)
@@ -107,9 +107,9 @@ func isUnneeded(attached binding.Object) bool {
 		owner != nil && owner.UID == spec.Resource.UID
 }
 
-// SnapshotOf returns the entry of spec.requiredBy with the clusters of a dependent. Clusters from
-// which the dependent is being evicted stay listed until the eviction ends, because the
-// dependencies must not be deleted earlier.
+// SnapshotOf returns the entry of spec.requiredBy with the dependent's clusters. Clusters from which
+// the dependent is being evicted stay listed until the eviction ends, because the dependencies must not
+// be deleted earlier.
 func SnapshotOf(dependent *workv1alpha2.ResourceBinding) workv1alpha2.BindingSnapshot {
 	snapshot := workv1alpha2.BindingSnapshot{Namespace: dependent.Namespace, Name: dependent.Name}
 	for i := range dependent.Spec.Clusters {
@@ -133,8 +133,8 @@ func hasCluster(clusters []workv1alpha2.TargetCluster, name string) bool {
 	return slices.ContainsFunc(clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == name })
 }
 
-// addDependent adds or updates the snapshot of the dependent. An existing snapshot keeps its
-// position, and its clusters to which the dispatching of the dependent is suspended.
+// addDependent adds or updates the dependent's snapshot. An existing snapshot keeps its position, and
+// keeps its clusters to which dispatching of the dependent is suspended.
 func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
 	attached.SetLabels(withEntry(attached.GetLabels(), dependedByLabel(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
 	snapshot := SnapshotOf(dependent)
@@ -151,7 +151,7 @@ func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBindi
 	RecordSuspension(attached, dependent)
 }
 
-// putSnapshot adds the snapshot of a dependent to spec.requiredBy, or replaces its earlier
+// putSnapshot adds a dependent's snapshot to spec.requiredBy, or replaces the dependent's earlier
 // snapshot.
 func putSnapshot(spec *workv1alpha2.ResourceBindingSpec, snapshot workv1alpha2.BindingSnapshot) {
 	i := indexOf(spec, DependentKey(snapshot))
@@ -165,19 +165,19 @@ func putSnapshot(spec *workv1alpha2.ResourceBindingSpec, snapshot workv1alpha2.B
 	}
 }
 
-// indexOf returns the index of a dependent in spec.requiredBy, or -1.
+// indexOf returns the dependent's index in spec.requiredBy, or -1 if it is not listed.
 func indexOf(spec *workv1alpha2.ResourceBindingSpec, dependent types.NamespacedName) int {
 	return slices.IndexFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return DependentKey(s) == dependent })
 }
 
-// recordDepartures records the clusters that the binding left since it expected the clusters in
-// before.
+// recordDepartures records the clusters that the binding has left. before are the clusters that it
+// expected earlier.
 func recordDepartures(attached binding.Object, before sets.Set[string], now time.Time) {
 	binding.RecordDepartures(attached, sets.List(before.Difference(binding.ExpectedClusters(attached.BindingSpec()))), now)
 }
 
-// removeDependents removes dependents, their labels and their suspensions from a binding. Labels
-// contain hashes of names, so two dependents can have the same label. A label that a remaining
+// removeDependents removes the given dependents, their labels and their suspensions from the binding.
+// Labels contain hashes of names, so two dependents can have the same label. A label that a remaining
 // dependent also has is kept.
 func removeDependents(attached binding.Object, removed sets.Set[types.NamespacedName]) {
 	spec := attached.BindingSpec()
@@ -204,7 +204,7 @@ func dependedByLabel(namespace, name string) string {
 	return workv1alpha2.DependedByLabelPrefix + binding.ReferenceKey(namespace, name)
 }
 
-// syncWithObject updates a binding that no policy claims to the state of its object.
+// syncWithObject updates a binding that no policy claims to its object's current state.
 func syncWithObject(attached binding.Object, object *unstructured.Unstructured, hash string) {
 	spec := attached.BindingSpec()
 	if owner := metav1.GetControllerOf(attached); owner == nil {
@@ -218,12 +218,12 @@ func syncWithObject(attached binding.Object, object *unstructured.Unstructured, 
 	reference := referenceTo(object)
 	if spec.Resource.UID == reference.UID {
 		if spec.Resource.APIVersion != reference.APIVersion && len(spec.RequiredBy) > 1 {
-			// Another dependent refers to another API version. The recorded API version stays.
+			// Another dependent refers to another API version. Keep the recorded one.
 			return
 		}
 		if recorded := spec.Resource.ResourceVersion; recorded != "" &&
 			attached.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation] == hash {
-			// Only the status of the object changed.
+			// Only the object's status changed.
 			reference.ResourceVersion = recorded
 		}
 	}
@@ -252,7 +252,7 @@ func referenceTo(object *unstructured.Unstructured) workv1alpha2.ObjectReference
 	}
 }
 
-// ObjectOf returns the ID of the object of a binding.
+// ObjectOf returns the ID of a binding's object.
 func ObjectOf(resource workv1alpha2.ObjectReference) ObjectID {
 	return ObjectID{
 		Kind: schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind).GroupKind(),

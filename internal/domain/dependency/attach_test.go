@@ -22,7 +22,7 @@ import (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// newAttachedBinding returns the binding of the ConfigMap after Attach was called for each of the
+// newAttachedBinding returns the ConfigMap's binding after Attach was called for each of the
 // dependents.
 func newAttachedBinding(t testing.TB, dependents ...*workv1alpha2.ResourceBinding) binding.Object {
 	t.Helper()
@@ -40,7 +40,7 @@ func newAttachedBinding(t testing.TB, dependents ...*workv1alpha2.ResourceBindin
 
 func TestAttachCreatesBinding(t *testing.T) {
 	made := newAttachedBinding(t, newDependent("nginx-deployment", targetClusters("m1", "m2")))
-	made.SetAnnotations(nil) // the state of the object is a hash
+	made.SetAnnotations(nil) // the object's state is a hash
 	want := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "settings-configmap", Finalizers: []string{"karmada.io/binding-controller"},
@@ -176,8 +176,8 @@ func TestClaimedBindingKeepsPolicySettings(t *testing.T) {
 	}
 }
 
-// A cluster from which a dependent moved has no departure, because only the binding of the dependent
-// knows the reason.
+// If a dependent moved away from a cluster, the attached binding records no departure for the cluster,
+// because only the dependent's binding knows the reason.
 func TestReleaseRecordsDepartures(t *testing.T) {
 	made := newAttachedBinding(t, newDependent("a", targetClusters("m1", "m2")), newDependent("b", targetClusters("m2", "m3")))
 	check := func(want map[string]bool) {
@@ -196,7 +196,7 @@ func TestReleaseRecordsDepartures(t *testing.T) {
 	check(map[string]bool{"m1": false, "m2": false, "m3": false})
 }
 
-// A dependent whose dispatching to a cluster is suspended may still run there.
+// A dependent may still run in a cluster to which dispatching is suspended.
 func TestSuspendedDependentKeepsClusters(t *testing.T) {
 	made := newAttachedBinding(t, newDependent("a", targetClusters("m1", "m2")))
 	moved := newDependent("a", targetClusters("m3"))
@@ -347,7 +347,7 @@ func TestSharedLabelStaysForRemainingDependent(t *testing.T) {
 	}
 }
 
-// collidingNames returns two names with the same label.
+// collidingNames returns two names that result in the same label.
 func collidingNames() (one, other string) {
 	seen := map[string]string{}
 	for i := 0; ; i++ {
@@ -409,9 +409,9 @@ func TestSettingsConflict(t *testing.T) {
 	}
 }
 
-// TestReleaseDependsOnRemainingDependentsOnly checks that, after any order of additions and
-// removals, the binding depends only on the remaining dependents, apart from their order. After the
-// last removal no dependent remains.
+// TestReleaseDependsOnRemainingDependentsOnly checks that after any sequence of additions and removals,
+// the binding depends only on the remaining dependents, apart from their order, and that no dependent
+// remains after the last removal.
 func TestReleaseDependsOnRemainingDependentsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"a", "b", "c", "d"})

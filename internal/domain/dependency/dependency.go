@@ -1,18 +1,18 @@
-// Package dependency determines the objects on which a template depends, and how the bindings of
-// these dependencies must change so that they reach the same clusters as the template.
+// Package dependency determines the objects on which a template depends, and how these dependencies'
+// bindings must change so that the dependencies reach the same clusters as the template.
 //
 // Terms: a dependent is the binding of a template that depends on other objects and sets
-// spec.propagateDeps. The binding of a dependency is attached: it lists its dependents with their
-// clusters in spec.requiredBy, and the dependency is propagated to these clusters. An object has
-// only one binding. If a policy claims the object as well, the object is propagated to the clusters
-// of the policy and of the dependents.
+// spec.propagateDeps. A dependency's binding is called attached. It lists its dependents with their
+// clusters in spec.requiredBy, and the dependency is propagated to these clusters. An object has only
+// one binding. If a policy claims the object as well, the object is propagated to the policy's clusters
+// and to the dependents' clusters.
 //
 // Invariants:
-//   - Settings of a binding that a policy sets are not changed.
+//   - If a policy claims an attached binding, the settings that the policy sets are not changed.
 //   - Several dependents share one binding and may be added and removed in any order. The result
 //     depends only on the remaining dependents.
 //   - A binding is unneeded only if nothing selects clusters for it.
-//   - References are sorted, so that equal references have equal text.
+//   - References are sorted, so that equal references are encoded as equal text.
 package dependency
 
 import (
@@ -29,14 +29,13 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// Reference refers to an object by name or, without a name, to all objects that a label selector
+// Reference refers to one object by name or, without a name, to all objects that a label selector
 // matches.
 type Reference = configv1alpha1.DependentObjectReference
 
-// References returns the dependencies of a template, sorted and without duplicates. found are the
-// references that the interpreter returned. The result omits the template itself and objects in
-// namespaces of the control plane, because such objects are never propagated. The arguments are not
-// modified.
+// References returns the template's dependencies, sorted and without duplicates. found are the
+// references that the interpreter returned. The result omits the template itself and objects in the
+// control plane's namespaces, because these are never propagated. The arguments are not modified.
 func References(template *unstructured.Unstructured, found []Reference) []Reference {
 	var references []Reference
 	for i := range found {
@@ -54,9 +53,8 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 	return slices.CompactFunc(references, func(a, b Reference) bool { return CompareReferences(a, b) == 0 })
 }
 
-// FilterAllowed returns the references that the author may propagate, and an error for each
-// forbidden reference. Forbidden references are not attached. Objects that are already attached
-// stay unchanged.
+// FilterAllowed returns the references that the author may propagate, and an error for each forbidden
+// reference. Forbidden references are not attached. Objects that are already attached stay attached.
 func FilterAllowed(author tenancy.Author, references []Reference) (allowed []Reference, forbidden []*tenancy.ForbiddenError) {
 	for i := range references {
 		if refusal := author.CheckDependency(references[i].Kind,
@@ -74,7 +72,7 @@ func refersToItself(template *unstructured.Unstructured, reference Reference) bo
 		ReferencedKind(reference).GroupKind() == template.GroupVersionKind().GroupKind()
 }
 
-// CompareReferences compares references for sorting. References with the same meaning are equal.
+// CompareReferences compares references for sorting. It returns 0 for references with the same meaning.
 func CompareReferences(a, b Reference) int {
 	return cmp.Or(
 		cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
@@ -88,14 +86,14 @@ func ReferencedKind(reference Reference) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
 }
 
-// ObjectID identifies an object independent of its API version.
+// ObjectID identifies an object regardless of its API version.
 type ObjectID struct {
 	Kind schema.GroupKind
 	Key  types.NamespacedName
 }
 
-// Matches reports whether a reference refers to an existing object with these labels. A
-// reference without a name and without a valid selector refers to nothing.
+// Matches reports whether the reference refers to an existing object with the given labels. A reference
+// without a name and without a valid selector refers to nothing.
 func Matches(reference Reference, object ObjectID, objectLabels map[string]string) bool {
 	if !MatchesKindAndNamespace(reference, object) {
 		return false
@@ -107,14 +105,13 @@ func Matches(reference Reference, object ObjectID, objectLabels map[string]strin
 	return selector != nil && selector.Matches(labels.Set(objectLabels))
 }
 
-// MatchesKindAndNamespace reports whether the kind and the namespace of a reference match the
-// object.
+// MatchesKindAndNamespace reports whether the reference has the object's kind and namespace.
 func MatchesKindAndNamespace(reference Reference, object ObjectID) bool {
 	return ReferencedKind(reference).GroupKind() == object.Kind && reference.Namespace == object.Key.Namespace
 }
 
-// SelectorOf returns the selector of a reference without a name. It returns nil for a reference
-// with a name and for an invalid selector.
+// SelectorOf returns the selector of a reference without a name. It returns nil if the reference has a
+// name or its selector is invalid.
 func SelectorOf(reference Reference) labels.Selector {
 	if reference.Name != "" || reference.LabelSelector == nil {
 		return nil

@@ -61,7 +61,7 @@ func targetClusters(clusters ...string) dependentOption {
 	}
 }
 
-// newDependent returns the binding of a template with dependencies, in cluster m1.
+// newDependent returns the binding of a template that has dependencies and runs in cluster m1.
 func newDependent(name string, options ...dependentOption) *workv1alpha2.ResourceBinding {
 	made := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Index returns the dependents that refer to an object. The time for a lookup is proportional to
-// the result and to the number of selectors for the kind and namespace. An Index is not safe for
+// Index finds the dependents that refer to an object. A lookup takes time in proportion to the result
+// and to the number of selectors for the object's kind and namespace. An Index is not safe for
 // concurrent use.
 type Index struct {
 	references map[types.NamespacedName][]Reference
@@ -31,8 +31,8 @@ func NewIndex() *Index {
 	}
 }
 
-// Put replaces the references of a dependent and reports whether the new references contain a kind
-// that was not in the index before. An empty list removes the dependent.
+// Put replaces the dependent's references and reports whether the new references contain a kind that
+// was not in the index before. An empty list removes the dependent.
 func (i *Index) Put(dependent types.NamespacedName, references []Reference) (hasNewKind bool) {
 	for _, reference := range i.references[dependent] {
 		i.remove(dependent, reference)
@@ -85,8 +85,8 @@ func (i *Index) Kinds() []schema.GroupVersionKind {
 	return slices.SortedFunc(maps.Keys(i.kinds), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// Dependents returns the dependents that refer to an object by name or by one of the label sets,
-// sorted. If the labels of the object changed, callers pass the old and the new labels.
+// Dependents returns the sorted dependents that refer to the object by name, or whose selectors match
+// any of the label sets. If the object's labels have changed, callers pass the old and the new labels.
 func (i *Index) Dependents(object ObjectID, labelSets ...map[string]string) []types.NamespacedName {
 	found := sets.New[types.NamespacedName]()
 	found = found.Union(i.byName[object])

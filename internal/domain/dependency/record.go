@@ -11,8 +11,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// RecordReferences stores the references in an annotation of the dependent. If the annotation
-// contains the same references in another order, it is not changed. An empty list removes the
+// RecordReferences stores the references in an annotation of the dependent. It does not change the
+// annotation if the annotation contains the same references in another order. An empty list removes the
 // annotation.
 func RecordReferences(dependent metav1.Object, references []Reference) error {
 	note, noted := dependent.GetAnnotations()[workv1alpha2.DependenciesAnnotation]
@@ -36,7 +36,7 @@ func sameReferences(recorded, references []Reference) bool {
 	return slices.EqualFunc(recorded, references, func(a, b Reference) bool { return CompareReferences(a, b) == 0 })
 }
 
-// Encode returns references as the value of DependenciesAnnotation.
+// Encode returns the references as the value of DependenciesAnnotation.
 func Encode(references []Reference) (string, error) {
 	text, err := json.Marshal(references)
 	if err != nil {
@@ -45,7 +45,7 @@ func Encode(references []Reference) (string, error) {
 	return string(text), nil
 }
 
-// Decode parses the value of DependenciesAnnotation. For an empty text it returns no references.
+// Decode parses the value of DependenciesAnnotation. It returns no references for an empty string.
 func Decode(text string) ([]Reference, error) {
 	if text == "" {
 		return nil, nil
@@ -57,8 +57,8 @@ func Decode(text string) ([]Reference, error) {
 	return references, nil
 }
 
-// setAnnotation sets an annotation, or removes the annotation if the value is empty. It replaces
-// the map of annotations, because the old map may be shared.
+// setAnnotation sets an annotation, or removes it if value is empty. It replaces the whole annotation
+// map instead of changing it, because the old map may be shared.
 func setAnnotation(object metav1.Object, key, value string) {
 	object.SetAnnotations(withEntry(object.GetAnnotations(), key, value))
 }

@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// suspended suspends the dispatching to the clusters or, without clusters, to all clusters.
+// suspended suspends dispatching to the given clusters or, without clusters, to all clusters.
 func suspended(clusters ...string) dependentOption {
 	return func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Suspension = &workv1alpha2.Suspension{}

@@ -13,15 +13,15 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Settings are the settings that a binding without a policy takes from its dependents.
+// Settings are the settings that a binding takes from its dependents if no policy claims it.
 type Settings struct {
 	ConflictResolution          policyv1alpha1.ConflictResolution
 	PreserveResourcesOnDeletion bool
 }
 
-// MergeSettings merges the settings of the dependents of an object, independent of their order.
-// Overwrite takes precedence over Abort, and preservation over deletion, so that no dependent loses
-// a setting that it relies on. The setting Overwrite of a dependent is ignored if the dependent may
+// MergeSettings merges the settings of the object's dependents. The result does not depend on their
+// order. Overwrite takes precedence over Abort, and preservation over deletion, so that no dependent
+// loses a setting that it relies on. A dependent's setting Overwrite is ignored if the dependent may
 // not take over the object.
 func MergeSettings(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) Settings {
 	terms := Settings{ConflictResolution: policyv1alpha1.ConflictAbort}
@@ -35,8 +35,8 @@ func MergeSettings(object workv1alpha2.ObjectReference, dependents []*workv1alph
 	return terms
 }
 
-// SettingsConflict returns an error that describes the settings in which the dependents differ. It
-// returns nil if they do not differ. The text does not depend on the order of the dependents.
+// SettingsConflict returns an error that describes the settings in which the dependents differ, or nil
+// if they do not differ. The message does not depend on the dependents' order.
 func SettingsConflict(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) error {
 	terms := MergeSettings(object, dependents)
 	overwrites := overwritesObject(object)
@@ -69,8 +69,8 @@ func preserves(dependent *workv1alpha2.ResourceBinding) bool {
 	return dependent.Spec.PreserveResourcesOnDeletion != nil && *dependent.Spec.PreserveResourcesOnDeletion
 }
 
-// splitBy returns two sorted lists of names: the dependents for which the predicate is true, and
-// those for which it is false.
+// splitBy returns the sorted names of the dependents for which the predicate is true, and of those for
+// which it is false.
 func splitBy(dependents []*workv1alpha2.ResourceBinding, predicate func(*workv1alpha2.ResourceBinding) bool) (yes, no []string) {
 	for _, dependent := range dependents {
 		name := dependent.Namespace + "/" + dependent.Name
