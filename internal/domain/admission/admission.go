@@ -5,14 +5,14 @@
 // functions.
 //
 // Invariants:
-//   - Default is idempotent, except for the permanent IDs of new policies and bindings. These IDs
-//     are always generated, so that no user can choose the ID of an object of another tenant;
-//   - every error contains the exact path of the field, and all errors are returned, not only the
-//     first;
-//   - a field that is accepted but has no effect causes a warning;
-//   - objects of other types are accepted;
-//   - an object that is being deleted is checked only for changes of immutable fields. Other
-//     invalid fields must not prevent the removal of its finalizers.
+//   - Default is idempotent, except for the permanent IDs of new policies and bindings. These IDs are
+//     always generated, so that no user can choose the ID of another tenant's object.
+//   - Every error contains the exact path of the field, and all errors are returned, not only the
+//     first.
+//   - A field that is accepted but has no effect causes a warning.
+//   - Objects of kinds that the package does not know are accepted.
+//   - An object in deletion is checked only for changes of immutable fields. Other invalid fields must
+//     not prevent the removal of its finalizers.
 package admission
 
 import (
@@ -31,7 +31,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Options holds the configuration and the functions that validation depends on. The zero value is
+// Options contains the configuration and the functions on which validation depends. The zero value is
 // the default configuration and skips the checks that need a function.
 type Options struct {
 	// AllowNoExecuteTaints allows NoExecute taints in ClusterTaintPolicies.
@@ -41,33 +41,32 @@ type Options struct {
 	// MultiplePodTemplates reports whether the feature gate MultiplePodTemplatesScheduling is
 	// enabled.
 	MultiplePodTemplates bool
-	// IsGateDisabled reports whether the feature gate with the given name is disabled in the
-	// control plane. Fields that need a disabled gate cause a warning. A nil function means that
-	// the gates are unknown and cause no warnings.
+	// IsGateDisabled reports whether the feature gate with the given name is disabled in the control
+	// plane. Fields that need a disabled gate cause a warning. Nil means that the gates' states are
+	// unknown and cause no warnings.
 	IsGateDisabled func(gate string) bool
-	// ServedKinds returns the kinds that the control plane serves, or nil if the kinds are unknown.
-	// The function refreshes the kinds if the given kind is not among them. Unknown kinds, and a
-	// nil function, cause no warnings.
+	// ServedKinds returns the kinds that the control plane serves, or nil if they are unknown. It
+	// refreshes the kinds if the given kind is not among them. If the kinds are unknown or ServedKinds
+	// is nil, there are no warnings about kinds.
 	ServedKinds func(kind schema.GroupVersionKind) *ServedKinds
-	// ClusterNames returns the names of the clusters, or nil if the names are unknown. The function
-	// refreshes the names if a wanted name is not among them. Unknown names, and a nil function,
-	// cause no warnings.
+	// ClusterNames returns the names of the clusters, or nil if they are unknown. It refreshes the
+	// names if a wanted name is not among them. If the names are unknown or ClusterNames is nil, there
+	// are no warnings about names.
 	ClusterNames func(wanted []string) sets.Set[string]
-	// ServedByClusters returns the kinds that at least one member cluster serves. No kinds, and a nil
-	// function, mean that the kinds are unknown and cause no warnings.
+	// ServedByClusters returns the kinds that at least one member cluster serves. An empty result, or a
+	// nil function, means that the kinds are unknown and cause no warnings.
 	ServedByClusters func() sets.Set[schema.GroupVersionKind]
-	// ParseSchedule validates a cron expression. A nil function accepts all expressions.
+	// ParseSchedule validates a cron expression. If it is nil, all expressions are accepted.
 	ParseSchedule func(expression string) error
-	// LoadTimeZone validates the name of a time zone. A nil function accepts all names.
+	// LoadTimeZone validates a time zone name. If it is nil, all names are accepted.
 	LoadTimeZone func(name string) error
-	// Customizations returns the stored ResourceInterpreterCustomizations. A nil function means
-	// that no stored customizations are known.
+	// Customizations returns the stored ResourceInterpreterCustomizations. Nil means that the stored
+	// customizations are unknown.
 	Customizations func() []*configv1alpha1.ResourceInterpreterCustomization
 }
 
-// Default sets the defaults of an object in place. old is the stored object, or nil on creation.
-// newID returns a new UUID on each call. Default does not change objects without defaults and
-// objects of other types.
+// Default sets the object's defaults in place. old is the stored object, or nil on creation. newID
+// returns a new UUID on each call. Default does not change kinds of objects that have no defaults.
 func Default(obj, old runtime.Object, newID func() string) error {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
@@ -97,8 +96,8 @@ func Default(obj, old runtime.Object, newID func() string) error {
 	return nil
 }
 
-// Validate validates an object for creation (old is nil) or update. It returns the
-// errors and the warnings. Warnings are shown to the user and do not reject the object.
+// Validate validates an object for creation (old is nil) or update. It returns the errors and the
+// warnings. Warnings are shown to the user, but do not reject the object.
 func (r Options) Validate(obj, old runtime.Object) (field.ErrorList, []string) {
 	report := &report{isGateDisabled: r.IsGateDisabled, servedKinds: r.ServedKinds, clusters: r.ClusterNames}
 	report.validateImmutable(obj, old)
@@ -108,7 +107,7 @@ func (r Options) Validate(obj, old runtime.Object) (field.ErrorList, []string) {
 	return report.errors, report.warnings
 }
 
-// validateImmutable validates that immutable fields do not change.
+// validateImmutable rejects changes of immutable fields.
 func (r *report) validateImmutable(obj, old runtime.Object) {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
@@ -124,7 +123,7 @@ func (r *report) validateImmutable(obj, old runtime.Object) {
 	}
 }
 
-// validateContent validates the fields of an object.
+// validateContent validates all fields of an object except for their immutability.
 func (r Options) validateContent(report *report, obj, old runtime.Object) {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
@@ -153,7 +152,7 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 	case *workv1alpha2.ClusterResourceBinding:
 		report.validateBindingReference("", &o.Spec.Resource, referencedResource(old))
 	case *workv1alpha1.ResourceBinding:
-		// A v1alpha1 binding has no components to validate, but the same annotations as a v1alpha2
+		// A v1alpha1 binding has no components to validate, but has the same annotations as a v1alpha2
 		// binding.
 		report.validateDependencies(o.GetAnnotations())
 		report.validateBindingReference(o.Namespace, referencedResource(o), referencedResource(old))
@@ -176,8 +175,8 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 	}
 }
 
-// typedOld returns the stored object in the type of the first argument, or nil if there is no
-// stored object.
+// typedOld returns the stored object with the first argument's type, or nil if there is no stored
+// object.
 func typedOld[T runtime.Object](_ T, old runtime.Object) T {
 	typed, _ := old.(T)
 	return typed

@@ -25,7 +25,7 @@ import (
 
 func newTestID() string { return "new-id" }
 
-// newObjectByKind returns a constructor for each validated type, by kind.
+// newObjectByKind returns each validated type's constructor, by kind.
 func newObjectByKind() map[string]func() runtime.Object {
 	return map[string]func() runtime.Object{
 		"PropagationPolicy":                       func() runtime.Object { return &policyv1alpha1.PropagationPolicy{} },
@@ -64,8 +64,8 @@ func decode(t testing.TB, text string) runtime.Object {
 type validationCase struct {
 	rules    Options
 	old, new string
-	// errors are the expected errors in order, each as "<type> <path>". warnings are the expected
-	// paths.
+	// errors are the expected errors in order, each in the form "<type> <path>". warnings are the
+	// expected paths.
 	errors, warnings []string
 }
 
@@ -166,7 +166,8 @@ func TestDeletedObjectsAreNotValidated(t *testing.T) {
 	}
 }
 
-// FuzzAdmission defaults and validates any JSON that can be decoded into a validated type.
+// FuzzAdmission sets the defaults of, and validates, any JSON that can be decoded into a validated
+// type.
 func FuzzAdmission(f *testing.F) {
 	names := make([]string, 0)
 	for kind := range newObjectByKind() {

@@ -11,8 +11,8 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// referencedResource returns the reference to the template in a binding of any scope and version.
-// It returns nil for other objects.
+// referencedResource returns the template reference of a binding of either scope and any version. It
+// returns nil for other objects.
 func referencedResource(object runtime.Object) *workv1alpha2.ObjectReference {
 	switch o := object.(type) {
 	case *workv1alpha2.ResourceBinding:
@@ -27,14 +27,14 @@ func referencedResource(object runtime.Object) *workv1alpha2.ObjectReference {
 	return nil
 }
 
-// validateBindingReference validates the template reference of a binding. namespace is empty for a
-// ClusterResourceBinding. An invalid reference that is already stored causes only a warning,
-// because the reference has no effect and the rest of the binding must stay writable. The scope of
-// the referenced kind is not validated, because the lookup takes time and components update
-// bindings often.
+// validateBindingReference validates the binding's template reference. namespace is empty for a
+// ClusterResourceBinding. An invalid reference that is already stored causes only a warning, because
+// the reference has no effect and the rest of the binding must stay writable. The scope of a stored
+// reference's kind is not looked up, because the lookup takes time and components update bindings
+// often.
 //
-// The flags of the control plane that exclude more kinds and namespaces are unknown here. These
-// flags are applied when the Works of the binding are created.
+// The control plane's flags that exclude more kinds and namespaces are unknown here. They are applied
+// when the binding's Works are created.
 func (r *report) validateBindingReference(namespace string, reference, stored *workv1alpha2.ObjectReference) {
 	scope, path := tenancy.UnknownScope, specPath().Child("resource")
 	unchanged := stored != nil && isSameObject(*reference, *stored)
@@ -60,7 +60,7 @@ func isSameObject(a, b workv1alpha2.ObjectReference) bool {
 	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// lookUpScope returns the scope of a kind, or UnknownScope if the kind is not known.
+// lookUpScope returns the scope of the referenced kind, or UnknownScope if the kind is not known.
 func (r *report) lookUpScope(reference workv1alpha2.ObjectReference) tenancy.Scope {
 	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
 	if r.servedKinds == nil || reference.Kind == "" {

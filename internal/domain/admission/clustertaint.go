@@ -11,8 +11,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// validateClusterTaintPolicy rejects NoExecute taints unless the administrator of the control plane
-// allows them, because a NoExecute taint evicts all workloads of a cluster at once.
+// validateClusterTaintPolicy rejects NoExecute taints unless the control plane's administrator allows
+// them, because a NoExecute taint evicts all of a cluster's workloads at once.
 func (r *report) validateClusterTaintPolicy(policy *policyv1alpha1.ClusterTaintPolicy, allowNoExecute bool) {
 	type identity struct {
 		key    string
@@ -37,8 +37,8 @@ func (r *report) validateClusterTaintPolicy(policy *policyv1alpha1.ClusterTaintP
 	}
 }
 
-// validateClusterTaint rejects a taint that is invalid in a Cluster. Without this check, the error
-// would occur only when the policy adds the taint to a Cluster.
+// validateClusterTaint rejects a taint that would be invalid in a Cluster. Otherwise the error would
+// occur only when the policy adds the taint to a Cluster.
 func (r *report) validateClusterTaint(path *field.Path, taint policyv1alpha1.Taint) {
 	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
 	r.validateLabelKey(path.Child("key"), taint.Key)

@@ -41,7 +41,7 @@ func (r Options) validateSchedule(report *report, path *field.Path, rule *autosc
 	}
 }
 
-// validateHPALimits validates a rule that sets the limits of a FederatedHPA.
+// validateHPALimits validates a rule that sets a FederatedHPA's limits.
 func (r *report) validateHPALimits(path *field.Path, rule *autoscalingv1alpha1.CronFederatedHPARule) {
 	lowest, highest := rule.TargetMinReplicas, rule.TargetMaxReplicas
 	if rule.TargetReplicas != nil {

@@ -40,7 +40,8 @@ func defaultFederatedHPA(hpa *autoscalingv1alpha1.FederatedHPA) {
 		behavior.ScaleUp = defaultScaling(behavior.ScaleUp, new(int32(0)),
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15},
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
-		// The window for scaling down stays unset, so that the HPA controller uses its own default.
+		// Do not set the stabilization window for scaling down, so that the HPA controller uses its own
+		// default.
 		behavior.ScaleDown = defaultScaling(behavior.ScaleDown, nil,
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
 	}
@@ -90,7 +91,7 @@ func (r *report) validateScaleTarget(path *field.Path, target autoscalingv2.Cros
 	r.validatePathSegment(path.Child("name"), target.Name)
 }
 
-// validatePathSegment validates that a value can be a segment of a request path.
+// validatePathSegment validates that the value can be a segment of a request path.
 func (r *report) validatePathSegment(path *field.Path, value string) {
 	if value == "" {
 		r.addErrors(field.Required(path, "must not be empty"))
@@ -99,7 +100,7 @@ func (r *report) validatePathSegment(path *field.Path, value string) {
 	r.addInvalid(path, value, content.IsPathSegmentName(value))
 }
 
-// validateMetric validates that a metric has exactly the source of its type.
+// validateMetric validates that a metric has exactly the source that its type names.
 func (r *report) validateMetric(path *field.Path, metric *autoscalingv2.MetricSpec) {
 	given := map[autoscalingv2.MetricSourceType]bool{
 		autoscalingv2.ObjectMetricSourceType:            metric.Object != nil,

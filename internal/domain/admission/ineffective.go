@@ -13,10 +13,10 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// The checks in this file warn about fields without an effect. Such fields are not rejected,
-// because upstream Karmada accepts them.
+// The checks in this file warn about fields without an effect. Such fields are not rejected, because
+// upstream accepts them.
 
-// Feature gates that decide whether a field has an effect.
+// Feature gates that determine whether a field has an effect.
 const (
 	gateFailover                    = "Failover"
 	gatePropagationPolicyPreemption = "PropagationPolicyPreemption"
@@ -31,9 +31,9 @@ func (r *report) warnDisabledGate(path *field.Path, gate string, given bool) {
 	}
 }
 
-// warnIneffectiveSelectors warns about selectors that select nothing. clusterWide is the kind of
-// the cluster-scoped policy that can select cluster-scoped objects. clusterWide is empty if the
-// policy itself is cluster-scoped.
+// warnIneffectiveSelectors warns about selectors that select nothing. clusterWide is the kind of the
+// cluster-scoped policy that can select cluster-scoped objects. It is empty if the validated policy
+// itself is cluster-scoped.
 func (r *report) warnIneffectiveSelectors(path *field.Path, selectors []policyv1alpha1.ResourceSelector, clusterWide string) {
 	for i := range selectors {
 		selector, itemPath := &selectors[i], path.Index(i)
@@ -54,8 +54,8 @@ func (r *report) warnIneffectiveSelectors(path *field.Path, selectors []policyv1
 	}
 }
 
-// warnIneffectivePropagation warns about fields of a propagation policy that have no effect, or
-// another effect than users expect.
+// warnIneffectivePropagation warns about fields of a propagation policy that have no effect, or a
+// different effect than users expect.
 func (r *report) warnIneffectivePropagation(path *field.Path, spec *policyv1alpha1.PropagationSpec) {
 	if spec.Association {
 		r.addWarning(path.Child("association"), "has no effect; use propagateDeps")
@@ -87,8 +87,8 @@ func isDispatchingSuspended(suspension *policyv1alpha1.Suspension) bool {
 		suspension.DispatchingOnClusters != nil && len(suspension.DispatchingOnClusters.ClusterNames) > 0)
 }
 
-// warnIneffectivePreservation warns about state preservation that has no effect. The state is
-// preserved only if the old application is deleted before the new application is created.
+// warnIneffectivePreservation warns about state preservation that has no effect. The state is preserved
+// only if the application's old copy is deleted before its new copy is created.
 func (r *report) warnIneffectivePreservation(path *field.Path, preservation *policyv1alpha1.StatePreservation,
 	mode policyv1alpha1.PurgeMode) {
 	if preservation == nil || len(preservation.Rules) == 0 {
@@ -130,8 +130,7 @@ func (r *report) warnIneffectivePlacement(path *field.Path, placement *policyv1a
 	r.warnIneffectiveStrategy(path.Child("replicaScheduling"), strategy)
 }
 
-// hasOnlyStaticWeights reports whether static weights alone decide which clusters get
-// replicas.
+// hasOnlyStaticWeights reports whether static weights alone determine which clusters get replicas.
 func hasOnlyStaticWeights(strategy *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	if strategy.ReplicaSchedulingType != policyv1alpha1.ReplicaSchedulingTypeDivided ||
 		strategy.ReplicaDivisionPreference != policyv1alpha1.ReplicaDivisionPreferenceWeighted {
@@ -198,7 +197,7 @@ func (r *report) warnIneffectiveToleration(path *field.Path, toleration *corev1.
 	}
 }
 
-// warnIneffectiveOverriders warns about values that the operator ignores.
+// warnIneffectiveOverriders warns about values that an overrider's operator ignores.
 func (r *report) warnIneffectiveOverriders(path *field.Path, overriders *policyv1alpha1.Overriders) {
 	const reason = "has no effect: remove takes no value"
 	for i := range overriders.Plaintext {

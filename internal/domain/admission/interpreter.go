@@ -21,7 +21,7 @@ const (
 	wildcard                 = "*"
 )
 
-// supportedOperations returns the operations that a rule may contain.
+// supportedOperations returns the operations that an interpreter webhook's rule may contain.
 func supportedOperations() []configv1alpha1.InterpreterOperation {
 	return []configv1alpha1.InterpreterOperation{
 		configv1alpha1.InterpreterOperationAll,
@@ -124,8 +124,8 @@ func (r *report) validateInterpreterRule(path *field.Path, rule *configv1alpha1.
 	r.validateWildcards(path.Child("apiGroups"), rule.APIGroups)
 	r.validateWildcards(path.Child("apiVersions"), rule.APIVersions)
 	r.validateWildcards(path.Child("kinds"), rule.Kinds)
-	// Groups may contain an empty text, because the core group has an empty name. Versions and
-	// kinds may not.
+	// Groups may contain an empty string, which is the name of the core group. Versions and kinds may
+	// not.
 	r.validateNonEmpty(path.Child("apiVersions"), rule.APIVersions)
 	r.validateNonEmpty(path.Child("kinds"), rule.Kinds)
 }
@@ -147,9 +147,9 @@ func (r *report) validateNonEmpty(path *field.Path, values []string) {
 	}
 }
 
-// validateCustomization validates that all scripts compile, and that no other customization of the
-// same kind has a script for the same operation. Several customizations of a kind may have a script
-// for an operation whose results are merged.
+// validateCustomization validates that all scripts compile, and that no other customization of the same
+// kind has a script for the same operation. For operations whose results are merged, several
+// customizations of a kind may have a script.
 func (r Options) validateCustomization(report *report, object *configv1alpha1.ResourceInterpreterCustomization) {
 	var others []*configv1alpha1.ResourceInterpreterCustomization
 	if r.Customizations != nil {
@@ -161,7 +161,7 @@ func (r Options) validateCustomization(report *report, object *configv1alpha1.Re
 			continue
 		}
 		if err := script.Check(text); err != nil {
-			// The text is omitted, because a script can be long.
+			// Omit the script from the error, because it can be long.
 			report.addErrors(field.Invalid(path.Child("luaScript"), field.OmitValueType{}, err.Error()))
 		}
 		for _, other := range others {

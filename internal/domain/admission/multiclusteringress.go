@@ -12,8 +12,8 @@ import (
 	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
 )
 
-// validateMultiClusterIngress validates a MultiClusterIngress by the rules of the API server for an
-// Ingress (networking.k8s.io/v1).
+// validateMultiClusterIngress validates a MultiClusterIngress by the API server's rules for an Ingress
+// (networking.k8s.io/v1).
 func (r *report) validateMultiClusterIngress(ingress, old *networkingv1alpha1.MultiClusterIngress) {
 	path, spec := specPath(), &ingress.Spec
 	if spec.DefaultBackend == nil && len(spec.Rules) == 0 {
@@ -96,8 +96,8 @@ func (r *report) validateIngressPath(path *field.Path, entry *networkingv1.HTTPI
 	}
 }
 
-// validateCanonicalPath validates that a path is absolute and canonical, because proxies interpret
-// other paths differently.
+// validateCanonicalPath validates that a path is absolute and canonical, because different proxies
+// interpret other paths differently.
 func (r *report) validateCanonicalPath(path *field.Path, value string) {
 	if !strings.HasPrefix(value, "/") {
 		r.addErrors(field.Invalid(path, value, "must begin with '/'"))

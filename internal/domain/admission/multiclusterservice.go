@@ -95,7 +95,7 @@ func (r *report) validateLoadBalancer(path *field.Path, status *corev1.LoadBalan
 	}
 }
 
-// validateIngressPoint validates the IP address or the hostname of a load balancer.
+// validateIngressPoint validates a load balancer's IP address or hostname.
 func (r *report) validateIngressPoint(path *field.Path, ip, hostname string) {
 	if ip != "" {
 		if _, err := netip.ParseAddr(ip); err != nil {

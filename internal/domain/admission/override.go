@@ -24,7 +24,7 @@ func (r *report) validateOverrideSpec(spec *policyv1alpha1.OverrideSpec, cluster
 }
 
 // validateDeprecatedOverride validates the deprecated fields targetCluster and overriders, which
-// form a single rule. The field overrideRules replaces both fields.
+// together form a single rule. The field overrideRules replaces both.
 func (r *report) validateDeprecatedOverride(spec *policyv1alpha1.OverrideSpec) {
 	path := specPath()
 	r.validateClusterAffinity(path.Child("targetCluster"), spec.TargetCluster)
@@ -49,9 +49,8 @@ func (r *report) reportDeprecatedField(path *field.Path, spec *policyv1alpha1.Ov
 	}
 }
 
-// hasOverriders reports whether the deprecated overriders are set. It ignores fieldOverrider,
-// because upstream Karmada accepts fieldOverrider beside overrideRules, where the field has no
-// effect.
+// hasOverriders reports whether the deprecated overriders are set. It ignores fieldOverrider, because
+// upstream accepts fieldOverrider together with overrideRules, and then ignores it.
 func hasOverriders(o *policyv1alpha1.Overriders) bool {
 	return len(o.Plaintext)+len(o.ImageOverrider)+len(o.CommandOverrider)+len(o.ArgsOverrider)+
 		len(o.LabelsOverrider)+len(o.AnnotationsOverrider) > 0
@@ -123,7 +122,7 @@ func (r *report) validatePointer(path *field.Path, pointer string) {
 }
 
 // suggestPointer returns the JSON pointer that the user probably meant by a path without a leading
-// slash. In a path without slashes, dots are taken as the separators of the fields.
+// slash. If the path contains no slashes, dots are taken as field separators.
 func suggestPointer(path string) string {
 	path = strings.TrimPrefix(path, "$")
 	if !strings.Contains(path, "/") {
@@ -132,8 +131,8 @@ func suggestPointer(path string) string {
 	return "/" + strings.TrimPrefix(path, "/")
 }
 
-// validateStringPointer validates a JSON pointer to a string. The pointer must not be empty,
-// because an empty pointer means the whole document, which is not a string.
+// validateStringPointer validates a JSON pointer to a string. An empty pointer is invalid, because it
+// refers to the whole document, which is not a string.
 func (r *report) validateStringPointer(path *field.Path, pointer string) {
 	if pointer == "" {
 		r.addErrors(field.Required(path, "a JSON pointer to a string is needed"))

@@ -11,10 +11,10 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// validateOverrideIdentity rejects entries whose path shows that they change the identity of the
-// manifest. The result of other entries is checked when overrides are applied. An entry that is
-// already stored causes only a warning, so that the rest of the policy can be changed. If allowed
-// is true, only entries that replace the whole manifest are rejected.
+// validateOverrideIdentity rejects entries whose path shows that they change the manifest's identity.
+// The results of other entries are checked when overrides are applied. An entry that is already stored
+// causes only a warning, so that the rest of the policy can be changed. If allowed is true, only
+// entries that replace the whole manifest are rejected.
 func (r *report) validateOverrideIdentity(spec *policyv1alpha1.OverrideSpec, old runtime.Object, namespace string, allowed bool) {
 	stored := sets.New[string]()
 	if of, ok := old.(interface {
@@ -35,8 +35,8 @@ func (r *report) validateOverrideIdentity(spec *policyv1alpha1.OverrideSpec, old
 	})
 }
 
-// forEachIdentityPath calls visit for every path that changes the identity of an object,
-// with a description of the changed part.
+// forEachIdentityPath calls visit for every overrider path that changes an object's identity, with a
+// description of the changed part.
 func forEachIdentityPath(spec *policyv1alpha1.OverrideSpec, namespace string, visit func(path *field.Path, pointer, part string)) {
 	visitOverriders := func(itemPath *field.Path, o *policyv1alpha1.Overriders) {
 		for i := range o.Plaintext {
@@ -61,9 +61,9 @@ func forEachIdentityPath(spec *policyv1alpha1.OverrideSpec, namespace string, vi
 	}
 }
 
-// identityField describes the part of the identity at a JSON pointer. It returns an empty string if
-// the pointer leads to another field, or to /apiVersion, because the version may change within the
-// group.
+// identityField describes the part of the identity to which a JSON pointer leads. It returns an empty
+// string if the pointer leads to another field. /apiVersion counts as another field, because the
+// version may change within the group.
 func identityField(pointer string) string {
 	switch pointer {
 	case "/kind":
@@ -76,8 +76,8 @@ func identityField(pointer string) string {
 	return ""
 }
 
-// changedIdentity describes the part of the identity that the entry certainly changes. It returns
-// an empty string if there is no such part. namespace is the namespace of the policy.
+// changedIdentity describes the part of the identity that the entry certainly changes. It returns an
+// empty string if there is no such part. namespace is the policy's namespace.
 func changedIdentity(entry *policyv1alpha1.PlaintextOverrider, namespace string) string {
 	remove := entry.Operator == policyv1alpha1.OverriderOpRemove
 	switch entry.Path {
@@ -93,8 +93,8 @@ func changedIdentity(entry *policyv1alpha1.PlaintextOverrider, namespace string)
 	return identityField(entry.Path)
 }
 
-// changedMetadata describes the part of the identity that an entry changes if it replaces all
-// metadata. The new metadata must contain a name and the namespace of the policy.
+// changedMetadata describes the part of the identity that an entry changes by replacing all metadata.
+// The new metadata must contain a name and the policy's namespace.
 func changedMetadata(entry *policyv1alpha1.PlaintextOverrider, namespace string) string {
 	var metadata struct {
 		Name      string `json:"name"`

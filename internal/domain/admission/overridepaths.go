@@ -9,9 +9,9 @@ import (
 	"karmada.io/karmada/internal/domain/override"
 )
 
-// validateOverridePaths rejects invalid JSON pointers in the fields that upstream Karmada does not
-// validate: plaintext, and all deprecated overriders. A path that is already stored causes only a
-// warning, so that the rest of the policy can be changed.
+// validateOverridePaths rejects invalid JSON pointers in the fields that upstream does not validate:
+// plaintext, and all deprecated overriders. A path that is already stored causes only a warning, so
+// that the rest of the policy can be changed.
 func (r *report) validateOverridePaths(spec *policyv1alpha1.OverrideSpec, old runtime.Object) {
 	stored := sets.New[string]()
 	if of, ok := old.(interface {
@@ -51,7 +51,7 @@ func forEachPlaintextPath(path *field.Path, overriders *policyv1alpha1.Overrider
 	}
 }
 
-// validateImageOverriders rejects entries that give an invalid image reference for every image. An
+// validateImageOverriders rejects entries that result in an invalid image reference for every image. An
 // entry that is already stored causes only a warning, so that the rest of the policy can be changed.
 func (r *report) validateImageOverriders(spec *policyv1alpha1.OverrideSpec, old runtime.Object) {
 	stored := sets.New[policyv1alpha1.ImageOverrider]()
@@ -72,7 +72,7 @@ func (r *report) validateImageOverriders(spec *policyv1alpha1.OverrideSpec, old 
 	})
 }
 
-// forEachImageOverrider visits the image overriders of a spec, without their predicates.
+// forEachImageOverrider visits the spec's image overriders, without their predicates.
 func forEachImageOverrider(spec *policyv1alpha1.OverrideSpec, visit func(path *field.Path, entry policyv1alpha1.ImageOverrider)) {
 	visitAll := func(path *field.Path, overriders *policyv1alpha1.Overriders) {
 		for i, entry := range overriders.ImageOverrider {

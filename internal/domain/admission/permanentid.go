@@ -11,10 +11,10 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// setPolicyID sets a new ID on a new policy. An ID that the user sets is replaced, because a copy
-// of another policy must not have the ID of that policy. A stored policy without an ID was created
-// while admission was disabled. Such a policy gets an ID with its next update, because without an
-// ID it could not claim templates and its updates would be rejected.
+// setPolicyID sets a new ID on a new policy. It replaces an ID that the user sets, because a policy's
+// copy must not have the original policy's ID. A stored policy has no ID if it was created while
+// admission was disabled. Such a policy gets an ID with its next update, because without an ID it could
+// not claim templates and its updates would be rejected.
 func setPolicyID(policy metav1.Object, oldLabels map[string]string, label, finalizer string, newID func() string) {
 	if oldLabels[label] != "" {
 		return
@@ -25,17 +25,17 @@ func setPolicyID(policy metav1.Object, oldLabels map[string]string, label, final
 	}
 }
 
-// setBindingID sets a new ID on a new binding. An ID that the user sets is replaced, because the ID
-// identifies the Works and member objects of a binding, and a copy or backup of a binding contains
-// the ID of the original binding. Without this ID, the Works of an earlier binding with the same
-// name are found by the name of the binding.
+// setBindingID sets a new ID on a new binding. It replaces an ID that the user sets, because a
+// binding's copy or backup contains the original binding's ID, which identifies the original binding's
+// Works and member objects. The Works of an earlier binding with the same name are found by the
+// binding's name instead of this ID.
 func setBindingID(binding metav1.Object, old runtime.Object, label string, newID func() string) {
 	if old == nil {
 		setLabel(binding, label, newID())
 	}
 }
 
-// ensureID sets an ID on an object that has no ID.
+// ensureID sets an ID unless the object has one.
 func ensureID(object metav1.Object, label string, newID func() string) {
 	if object.GetLabels()[label] == "" {
 		setLabel(object, label, newID())
@@ -63,8 +63,8 @@ func (r *report) validatePermanentID(labels, oldLabels map[string]string, label 
 	}
 }
 
-// validateBindingID validates that the ID of a stored binding does not change. A binding that was
-// stored without an ID, while admission was disabled, may get an ID.
+// validateBindingID validates that a stored binding's ID does not change. A binding that was stored
+// without an ID, while admission was disabled, may get an ID.
 func (r *report) validateBindingID(binding, old runtime.Object, label string) {
 	stored, ok := old.(metav1.Object)
 	changed, ok2 := binding.(metav1.Object)
@@ -75,8 +75,7 @@ func (r *report) validateBindingID(binding, old runtime.Object, label string) {
 		fmt.Sprintf("the permanent id is immutable; keep %q, or apply the binding without this label", stored.GetLabels()[label])))
 }
 
-// CheckDeletionProtection returns an error for the user if the object is protected against
-// deletion.
+// CheckDeletionProtection returns an error for the user if the object is protected against deletion.
 func CheckDeletionProtection(object metav1.Object) error {
 	if object.GetLabels()[workv1alpha2.DeletionProtectionLabel] != workv1alpha2.DeletionProtectionAlways {
 		return nil

@@ -64,8 +64,8 @@ func (r *report) validateAffinityTerms(path *field.Path, placement *policyv1alph
 	}
 }
 
-// validateOverflow validates that replicas can overflow: the affinity must not select all
-// clusters, and replicas must be divided by available capacity.
+// validateOverflow validates that replicas can overflow: the affinity must not select all clusters, and
+// replicas must be divided by available capacity.
 func (r *report) validateOverflow(path *field.Path, term *policyv1alpha1.ClusterAffinityTerm,
 	strategy *policyv1alpha1.ReplicaSchedulingStrategy) {
 	itemPath := path.Child("overflowAffinities")
@@ -102,8 +102,8 @@ func isEmptyAffinity(affinity *policyv1alpha1.ClusterAffinity) bool {
 		len(affinity.ClusterNames) == 0 && len(affinity.ExcludeClusters) == 0
 }
 
-// validateToleration rejects the operators that compare numbers, because the scheduler
-// does not support them for taints of clusters.
+// validateToleration rejects operators that compare numbers, because the scheduler does not support
+// them for cluster taints.
 func (r *report) validateToleration(path *field.Path, toleration *corev1.Toleration) {
 	switch toleration.Operator {
 	case corev1.TolerationOpLt, corev1.TolerationOpGt:
@@ -168,8 +168,8 @@ func (r *report) validateWorkloadAffinity(path *field.Path, affinity *policyv1al
 	}
 }
 
-// warnInvalidLabelSelector warns about an invalid selector. Such a selector is not rejected,
-// because upstream Karmada accepts it. It selects nothing.
+// warnInvalidLabelSelector warns about an invalid selector, which selects nothing. Such a selector is
+// not rejected, because upstream accepts it.
 func (r *report) warnInvalidLabelSelector(path *field.Path, selector *metav1.LabelSelector) {
 	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
 		r.addWarning(path, "selects nothing: %v", err)

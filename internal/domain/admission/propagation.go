@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// serviceImportAPIVersion and serviceImportKind are the type of objects whose dependencies are
-	// always propagated: the Services and EndpointSlices that are derived from a ServiceImport.
+	// serviceImportAPIVersion and serviceImportKind identify the kind whose dependencies are always
+	// propagated, namely the Services and EndpointSlices that are derived from a ServiceImport.
 	serviceImportAPIVersion = multiclusterv1alpha1.GroupName + "/v1alpha1"
 	serviceImportKind       = "ServiceImport"
 
-	// defaultGracePeriodSeconds is how long an evicted workload is kept in its cluster.
+	// defaultGracePeriodSeconds is the default grace period of an eviction.
 	defaultGracePeriodSeconds = 600
 )
 
@@ -83,9 +83,9 @@ func defaultPlacement(placement *policyv1alpha1.Placement) {
 	}
 }
 
-// validatePolicyIdentity validates that the permanent ID and the scheduler name of a policy do not
-// change. Templates that the policy claimed refer to the ID, and the scheduler with this name
-// schedules their bindings.
+// validatePolicyIdentity validates that the policy's permanent ID and scheduler name do not change.
+// Templates that the policy claimed refer to the ID, and the scheduler with this name schedules their
+// bindings.
 func (r *report) validatePolicyIdentity(object policy.Object, old runtime.Object, label string) {
 	stored, _ := old.(policy.Object)
 	if stored == nil {
@@ -99,8 +99,8 @@ func (r *report) validatePolicyIdentity(object policy.Object, old runtime.Object
 	}
 }
 
-// validateSelectorNamespaces validates that a namespaced policy selects objects in its
-// own namespace only.
+// validateSelectorNamespaces validates that a namespaced policy selects objects in its own namespace
+// only.
 func (r *report) validateSelectorNamespaces(selectors []policyv1alpha1.ResourceSelector, namespace string) {
 	for i := range selectors {
 		if selectors[i].Namespace != namespace {

@@ -14,8 +14,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// maxQuotaNameLength is the maximum length of a label value, because the name of the quota is a
-// label value of the Works of the quota.
+// maxQuotaNameLength is the maximum length of a label value, because the quota's Works have the quota's
+// name as a label value.
 const maxQuotaNameLength = validation.LabelValueMaxLength
 
 func (r *report) validateFederatedResourceQuota(quota *policyv1alpha1.FederatedResourceQuota) {
@@ -71,8 +71,8 @@ func (r *report) validateQuotaList(path *field.Path, list corev1.ResourceList) {
 	}
 }
 
-// validateQuotaResource validates a resource name by the rules of ResourceQuota: a name
-// with a domain, or a standard resource of Kubernetes.
+// validateQuotaResource validates a resource name by the rules of ResourceQuota: the name must have a
+// domain, or be one of Kubernetes' standard resources.
 func (r *report) validateQuotaResource(path *field.Path, name string) {
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		r.addInvalid(path, name, problems)
@@ -93,8 +93,8 @@ func (r *report) validateQuotaQuantity(path *field.Path, name corev1.ResourceNam
 	}
 }
 
-// isComputeResource reports whether the name is a compute or storage resource of containers, or the
-// requests or limits of such a resource.
+// isComputeResource reports whether the name is one of the containers' compute or storage resources, or
+// the requests or limits of such a resource.
 func isComputeResource(name string) bool {
 	if strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) || strings.HasPrefix(name, corev1.ResourceRequestsHugePagesPrefix) {
 		return true
@@ -108,7 +108,6 @@ func isComputeResource(name string) bool {
 	return false
 }
 
-// isObjectCount reports whether the resource counts objects.
 func isObjectCount(name string) bool {
 	switch corev1.ResourceName(name) {
 	case corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices, corev1.ResourceReplicationControllers,
@@ -119,8 +118,8 @@ func isObjectCount(name string) bool {
 	return strings.HasPrefix(name, "count/")
 }
 
-// isInteger reports whether quantities of the resource must be integers. This applies to counts of
-// objects and to extended resources, which have a domain other than that of Kubernetes.
+// isInteger reports whether the resource's quantities must be integers. This applies to object counts
+// and to extended resources, which have a domain other than that of Kubernetes.
 func isInteger(name string) bool {
 	if isObjectCount(name) {
 		return true
@@ -130,7 +129,7 @@ func isInteger(name string) bool {
 		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+name)) == 0
 }
 
-// validateClusterName validates that a name satisfies the rules for names of Clusters.
+// validateClusterName validates that a Cluster can have the given name.
 func (r *report) validateClusterName(path *field.Path, name string) {
 	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
 		r.addErrors(field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
@@ -138,12 +137,12 @@ func (r *report) validateClusterName(path *field.Path, name string) {
 	r.addInvalid(path, name, validation.IsDNS1123Label(name))
 }
 
-// isValidClusterName reports whether a Cluster can have the name.
+// isValidClusterName reports whether a Cluster can have the given name.
 func isValidClusterName(name string) bool {
 	return len(name) <= clusterv1alpha1.ClusterNameMaxLength && len(validation.IsDNS1123Label(name)) == 0
 }
 
-// sortedNames returns the names in a stable order for error messages.
+// sortedNames returns the resource names in a stable order for error messages.
 func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
 	return slices.Sorted(maps.Keys(list))
 }

@@ -21,7 +21,7 @@ func TestOverrideIdentityIsRejected(t *testing.T) {
 	const prefix = "spec.overrideRules[0].overriders."
 	tests := map[string]struct {
 		overriders, field string
-		// gated reports whether the feature gate OverrideIdentity allows the change.
+		// gated reports whether the feature gate OverrideIdentity permits the change.
 		gated bool
 	}{
 		"the whole object":            {`plaintext: [{path: "", operator: replace, value: {}}]`, prefix + "plaintext[0].path", false},

@@ -14,11 +14,10 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// manyKinds is the number of kinds from which a registry that selects every cluster causes a
-// warning.
+// manyKinds is the number of kinds from which a registry causes a warning if it selects every cluster.
 const manyKinds = 20
 
-// costlyKinds are kinds that rarely belong into a cache of all clusters, with the reason.
+// costlyKinds maps kinds that should rarely be cached for all clusters to the reason.
 func costlyKinds() map[schema.GroupKind]string {
 	const changes = "its objects change all the time"
 	return map[schema.GroupKind]string{
@@ -31,8 +30,8 @@ func costlyKinds() map[schema.GroupKind]string {
 	}
 }
 
-// ValidateRegistry validates a ResourceRegistry. The API server of the registry calls it, because
-// no webhook does. It returns the errors and the warnings.
+// ValidateRegistry validates a ResourceRegistry and returns the errors and the warnings. The API server
+// that serves ResourceRegistries calls it, because no webhook validates this kind.
 func (r Options) ValidateRegistry(registry *searchv1alpha1.ResourceRegistry) (field.ErrorList, []string) {
 	report := &report{clusters: r.ClusterNames}
 	report.addInvalid(field.NewPath("metadata", "name"), registry.Name, validation.IsDNS1123Subdomain(registry.Name))
@@ -110,8 +109,8 @@ func (r *report) warnUnservedKinds(path *field.Path, selectors []searchv1alpha1.
 	}
 }
 
-// nearestKind returns the served kind that the user probably meant: the same kind in another
-// version or group, or a kind of the version with a similar name. It returns "" if there is none.
+// nearestKind returns the served kind that the user probably meant: the same kind in another version or
+// group, or a kind in the same version with a similar name. It returns "" if there is none.
 func nearestKind(kind schema.GroupVersionKind, served sets.Set[schema.GroupVersionKind]) string {
 	var same, similar []string
 	for candidate := range served {
@@ -129,7 +128,7 @@ func nearestKind(kind schema.GroupVersionKind, served sets.Set[schema.GroupVersi
 	return spelling.Nearest(kind.GroupVersion().String()+" "+kind.Kind, similar)
 }
 
-// warnSelectsEverything warns about a registry that selects every cluster, and much of its content.
+// warnSelectsEverything warns about the many or costly kinds of a registry that selects every cluster.
 func (r *report) warnSelectsEverything(path *field.Path, selectors []searchv1alpha1.ResourceSelector) {
 	if len(selectors) >= manyKinds {
 		r.addWarning(path, "caches %d kinds of every cluster: karmada-search needs memory for each object; select only the kinds and the clusters that users search", len(selectors))

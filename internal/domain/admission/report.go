@@ -28,19 +28,19 @@ func (r *report) addWarning(path *field.Path, format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf("%s: %s", path, fmt.Sprintf(format, args...)))
 }
 
-// addInvalid adds one error for each message of a validation function of apimachinery.
+// addInvalid adds an error for each of the messages, which a validation function of apimachinery
+// returned.
 func (r *report) addInvalid(path *field.Path, value any, messages []string) {
 	for _, message := range messages {
 		r.addErrors(field.Invalid(path, value, message))
 	}
 }
 
-// validateLabelKey validates a label key.
 func (r *report) validateLabelKey(path *field.Path, name string) {
 	r.addInvalid(path, name, validation.IsQualifiedName(name))
 }
 
-// uniqueValues holds the values that were seen in a list, to report duplicates.
+// uniqueValues contains the values that were already seen in a list, to report duplicates.
 type uniqueValues[T comparable] map[T]bool
 
 func (u uniqueValues[T]) add(r *report, path *field.Path, value T) {

@@ -13,19 +13,19 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// ServedKinds holds the kinds that a control plane serves.
+// ServedKinds contains the kinds that a control plane serves.
 type ServedKinds struct {
 	kinds map[schema.GroupVersionKind]servedKind
-	// preferred holds the preferred version of each kind. Objects are propagated in this version.
+	// preferred maps each kind to its preferred version. Objects are propagated in this version.
 	preferred map[schema.GroupKind]string
-	// unavailable holds the groups whose discovery failed.
+	// unavailable contains the groups whose discovery failed.
 	unavailable sets.Set[string]
 }
 
 type servedKind struct{ namespaced bool }
 
-// NewServedKinds returns the kinds of a discovery result. unavailable holds the versions whose
-// discovery failed. The kinds in the groups of these versions are unknown.
+// NewServedKinds returns the kinds in a discovery result. unavailable are the versions whose discovery
+// failed. All kinds in these versions' groups count as unknown.
 func NewServedKinds(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, unavailable []schema.GroupVersion) *ServedKinds {
 	served := &ServedKinds{kinds: map[schema.GroupVersionKind]servedKind{}, preferred: map[schema.GroupKind]string{},
 		unavailable: sets.New[string]()}
@@ -49,7 +49,7 @@ func NewServedKinds(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, 
 }
 
 func (s *ServedKinds) addResource(version schema.GroupVersion, resource *metav1.APIResource, preferredVersion string) {
-	if strings.Contains(resource.Name, "/") { // a subresource
+	if strings.Contains(resource.Name, "/") { // ignore subresources
 		return
 	}
 	kind := version.WithKind(resource.Kind)
@@ -59,15 +59,15 @@ func (s *ServedKinds) addResource(version schema.GroupVersion, resource *metav1.
 	}
 }
 
-// Has reports whether the kind is served in its version. It returns true as well if the discovery
-// of the group failed.
+// Has reports whether the kind is served in the given version. It also returns true if the discovery of
+// the kind's group failed.
 func (s *ServedKinds) Has(kind schema.GroupVersionKind) bool {
 	_, ok := s.kinds[kind]
 	return ok || s.unavailable.Has(kind.Group)
 }
 
-// nearestKind returns a kind of the same group and version with a similar name. If there is none,
-// it returns a kind of the same name in another group, or else the zero value.
+// nearestKind returns a kind of the same group and version with a similar name. If there is none, it
+// returns a kind of the same name in another group, or else the zero value.
 func (s *ServedKinds) nearestKind(kind schema.GroupVersionKind) schema.GroupVersionKind {
 	var names []string
 	var elsewhere []schema.GroupVersionKind
@@ -90,9 +90,10 @@ func (s *ServedKinds) nearestKind(kind schema.GroupVersionKind) schema.GroupVers
 	})
 }
 
-// warnUnservedSelector warns about a selector of a kind that is not served, is served in another
-// version, or is cluster-scoped although the policy is namespaced. clusterWide is the kind of the
-// cluster-scoped policy. clusterWide is empty if the policy itself is cluster-scoped.
+// warnUnservedSelector warns about a selector whose kind is not served, is served in another version,
+// or is cluster-scoped although the policy is namespaced. clusterWide is the kind of the cluster-scoped
+// policy that can select cluster-scoped objects. It is empty if the validated policy itself is
+// cluster-scoped.
 func (r *report) warnUnservedSelector(path *field.Path, selector *policyv1alpha1.ResourceSelector, kind schema.GroupVersionKind,
 	clusterWide string) {
 	if r.servedKinds == nil {
@@ -127,7 +128,7 @@ func (r *report) warnUnknownKind(path *field.Path, selector *policyv1alpha1.Reso
 	}
 }
 
-// warnUnknownClusters warns about names of Clusters that do not exist.
+// warnUnknownClusters warns about cluster names for which no Cluster exists.
 func (r *report) warnUnknownClusters(path *field.Path, names []string) {
 	if r.clusters == nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// validateWork warns about a Work outside of execution namespaces, because no cluster applies such
-// a Work. The Work is not rejected, because upstream Karmada accepts it.
+// validateWork warns about a Work outside any execution namespace, because no cluster applies such a
+// Work. The Work is not rejected, because upstream accepts it.
 func (r *report) validateWork(object *workv1alpha1.Work) {
 	if _, ok := work.ClusterOf(object.Namespace); !ok {
 		r.addWarning(field.NewPath("metadata", "namespace"),
