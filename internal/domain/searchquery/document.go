@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// Document is one object in the form in which queries match it.
+// Document is an object in the form that queries match.
 type Document struct {
 	// Cluster is the name of the member.
 	Cluster string
-	// Object is the content of the object, as decoded from JSON. It is not changed.
+	// Object is the object's content, as decoded from JSON. It is not changed.
 	Object map[string]any
-	// Now is the time for the age of the object.
+	// Now is the time relative to which the object's age is computed.
 	Now time.Time
 }
 
-// lastApplied is the annotation of kubectl apply. It repeats the object, so text does not match it.
+// lastApplied is the annotation of kubectl apply. It repeats the whole object, so text terms do not
+// match it.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// visible returns the object without the values of a Secret. Keys remain.
+// visible returns the object without the values of a Secret. The Secret's keys remain.
 func visible(object map[string]any) map[string]any {
 	if !isSecret(object) {
 		return object
@@ -78,7 +79,7 @@ func withoutEntry(from map[string]any, key string) map[string]any {
 	return result
 }
 
-// scalar returns the text of a string, number or boolean.
+// scalar returns the text of a string, number or boolean. It returns false for any other value.
 func scalar(value any) (string, bool) {
 	switch value := value.(type) {
 	case string:

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says what is wrong with the text of a query.
+// SyntaxError describes what is wrong with a query's text.
 type SyntaxError struct {
-	// Column is the position of the wrong part in characters. The first character has column 1.
+	// Column is the position of the wrong part, in characters. The first character is in column 1.
 	Column int
-	// Problem says what is wrong and what was expected.
+	// Problem describes what is wrong and what was expected.
 	Problem string
-	// Hint says how the user can correct the query. It can be "".
+	// Hint describes how the user can correct the query. It can be empty.
 	Hint string
 }
 
@@ -24,7 +24,7 @@ func (e *SyntaxError) Error() string {
 	return text
 }
 
-// syntaxError returns an error for the part of text that begins at the byte offset.
+// syntaxError returns an error about the part of text that begins at the given byte offset.
 func syntaxError(text string, offset int, hint, format string, args ...any) *SyntaxError {
 	return &SyntaxError{
 		Column:  utf8.RuneCountInString(text[:min(offset, len(text))]) + 1,
@@ -33,10 +33,10 @@ func syntaxError(text string, offset int, hint, format string, args ...any) *Syn
 	}
 }
 
-// maxQuoted is the maximum number of characters of user input that an error repeats.
+// maxQuoted is the maximum length of user input that an error repeats, in characters.
 const maxQuoted = 60
 
-// shorten returns a text of at most limit characters.
+// shorten returns text, truncated to at most limit characters.
 func shorten(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text

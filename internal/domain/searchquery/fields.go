@@ -12,15 +12,15 @@ const (
 	annotationPrefix = "annotation."
 )
 
-// field is the left side of a term.
+// field is a term's left side.
 type field struct {
-	// name is the canonical name with the key or path, such as "namespace", "label.app",
+	// name is the canonical name including the key or path, for example "namespace", "label.app" or
 	// "spec.replicas".
 	name string
 	kind fieldKind
-	// key is the key of a label or annotation.
+	// key is the key of the label or annotation.
 	key string
-	// path is the path of pathField.
+	// path contains the field names if kind is pathField.
 	path []string
 }
 
@@ -48,7 +48,7 @@ const (
 	pathField       fieldKind = "path"
 )
 
-// namedFields lists the fields that have a name of their own.
+// namedFields lists the fields that have their own name instead of a path.
 func namedFields() []fieldKind {
 	return []fieldKind{
 		kindField, apiVersionField, groupField, clusterField, namespaceField, nameField, imageField, phaseField,
@@ -56,15 +56,15 @@ func namedFields() []fieldKind {
 	}
 }
 
-// pathRoots lists the fields of objects with which a path may begin. A path that begins with
-// another field needs a leading ".", so that a misspelled field is an error.
+// pathRoots lists the object fields with which a path may begin. A path that begins with another field
+// needs a leading ".", so that a misspelled field is an error.
 func pathRoots() []string {
 	return []string{"metadata", "spec", "status", "data", "binaryData", "rules", "subjects", "roleRef", "webhooks", "secrets", "subsets",
 		"endpoints", "ports"}
 }
 
-// FieldNames returns the names of all fields, for messages and completion. A name that ends with
-// "." needs a key or a path.
+// FieldNames returns the names of all fields, for messages and completion. A name that ends with "."
+// must be followed by a key or a path.
 func FieldNames() []string {
 	names := []string{"ns", labelPrefix, annotationPrefix}
 	for _, kind := range namedFields() {
@@ -79,7 +79,7 @@ func FieldNames() []string {
 
 func (f field) isAge() bool { return f.kind == ageField }
 
-// parseField finds the field of a term. Names of fields are matched without case.
+// parseField returns the field that a term names. Field names are case-insensitive.
 func parseField(text string, from token) (field, error) {
 	name := from.field
 	switch {

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// token is a part of the text of a query.
+// token is a part of a query's text.
 type token struct {
 	kind   tokenKind
 	offset int
-	// For termToken: the field and operator, which are "" for text, and the value without quotes.
+	// For termToken: the field and operator, which are empty for text, and the value without quotes.
 	field, operator, value string
-	// quoted says that the value was in quotes, so it is literal.
+	// quoted means that the value was in quotes, so "*" in it is literal.
 	quoted      bool
 	valueOffset int
 }
@@ -29,14 +29,15 @@ const (
 	endToken
 )
 
-// String names the token in errors.
+// String returns the token's description for error messages.
 func (t token) String() string {
 	return map[tokenKind]string{
 		termToken: "a term", andToken: "AND", orToken: "OR", notToken: "NOT", openToken: `"("`, closeToken: `")"`, endToken: "the end",
 	}[t.kind]
 }
 
-// operators lists the operators of fields. An operator comes before its own prefixes.
+// operators lists the operators of fields. Longer operators come first, because the first match is
+// used.
 func operators() []string { return []string{"!=", ">=", "<=", ":", "=", ">", "<"} }
 
 type lexer struct {
@@ -44,7 +45,6 @@ type lexer struct {
 	offset int
 }
 
-// next returns the next token.
 func (l *lexer) next() (token, error) {
 	l.skipSpace()
 	start := l.offset
@@ -97,8 +97,8 @@ func (l *lexer) term() (token, error) {
 	return found, err
 }
 
-// fieldAndOperator reads the text up to and including the first operator of the word. It reads
-// nothing if the word has no operator.
+// fieldAndOperator reads the text up to and including the word's first operator. It reads nothing if
+// the word has no operator.
 func (l *lexer) fieldAndOperator() (field, operator string) {
 	rest := l.text[l.offset:]
 	for i, r := range rest {
@@ -115,7 +115,7 @@ func (l *lexer) fieldAndOperator() (field, operator string) {
 	return "", ""
 }
 
-// unquoted reads up to the next space or parenthesis.
+// unquoted reads the text up to the next space or parenthesis.
 func (l *lexer) unquoted() (string, error) {
 	start := l.offset
 	for l.offset < len(l.text) {
@@ -150,7 +150,7 @@ func (l *lexer) quoted() (string, error) {
 	return "", syntaxError(l.text, start, `add a quote (") at the end of the phrase`, "no closing quote")
 }
 
-// requireSeparator requires that a space or parenthesis follows a quoted text.
+// requireSeparator returns an error unless a space or parenthesis follows a quoted text.
 func (l *lexer) requireSeparator() error {
 	if l.offset == len(l.text) {
 		return nil
@@ -173,7 +173,7 @@ func (l *lexer) skipSpace() {
 	}
 }
 
-// quote returns a text in the form that the lexer reads as the same quoted text.
+// quote returns text in the form that the lexer reads as this quoted text.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }

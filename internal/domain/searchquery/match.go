@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the reasons of a match.
+// Limits for the reasons of a match.
 const (
 	// MaxMatches is the maximum number of reasons that Match returns.
 	MaxMatches = 16
-	// MaxValue is the maximum length of a value in characters. Longer values are shortened.
+	// MaxValue is the maximum length of a value, in characters. Longer values are shortened.
 	MaxValue = 120
 )
 
-// Matched is a reason why an object matches a query.
+// Matched describes why an object matches a query.
 type Matched struct {
-	// Field is the field of the query, or the path at which text was found.
+	// Field is the query's field, or the path at which text was found.
 	Field string
-	// Value is the value of the field, shortened.
+	// Value is the field's value, shortened.
 	Value string
 }
 
-// Match reports whether the object matches the query, and what matched.
+// Match reports whether the object matches the query, and which values matched.
 func (q *Query) Match(d *Document) ([]Matched, bool) {
 	shown := *d
 	shown.Object = visible(d.Object)
@@ -33,7 +33,7 @@ func (q *Query) Match(d *Document) ([]Matched, bool) {
 	return q.reasons(&shown), true
 }
 
-// reasons returns what matched: the values of the terms that hold.
+// reasons returns the values of the terms that the object fulfills.
 func (q *Query) reasons(d *Document) []Matched {
 	var found []Matched
 	seen := map[Matched]bool{}
@@ -52,7 +52,7 @@ func (q *Query) reasons(d *Document) []Matched {
 	return found
 }
 
-// holds reports whether the object fulfils the term.
+// holds reports whether the object fulfills the term.
 func (t *term) holds(d *Document) bool {
 	switch {
 	case t.operator == matchText:
@@ -79,7 +79,7 @@ func (t *term) isInText(object map[string]any) bool {
 	return found
 }
 
-// reason returns the value that fulfils the term. For a term that excludes values, it is the value
+// reason returns the value that fulfills the term. If the term excludes values, it returns the value
 // that the object has instead.
 func (t *term) reason(d *Document) (Matched, bool) {
 	switch {
@@ -102,7 +102,8 @@ func (t *term) reason(d *Document) (Matched, bool) {
 	return Matched{Field: t.field.name, Value: t.excerpt(first)}, found
 }
 
-// textReason returns the match with the first path, so that it is always the same.
+// textReason returns the match with the first path in the order of comparePaths, so that the result is
+// always the same.
 func (t *term) textReason(object map[string]any) (Matched, bool) {
 	var first []pathStep
 	value := ""
@@ -115,7 +116,7 @@ func (t *term) textReason(object map[string]any) (Matched, bool) {
 	return Matched{Field: shorten(pathString(first), MaxValue), Value: t.excerpt(value)}, first != nil
 }
 
-// excerpt shortens a value to the part with the first word of the term.
+// excerpt shortens the value to the part that contains the term's first word.
 func (t *term) excerpt(value string) string {
 	if utf8.RuneCountInString(value) <= MaxValue {
 		return value
@@ -133,7 +134,7 @@ func (t *term) excerpt(value string) string {
 	return strings.ToValidUTF8(shorten(string(append(prefix, runes...)), MaxValue), "")
 }
 
-// indexIn returns the byte offset of the phrase in a text, or 0.
+// indexIn returns the phrase's byte offset in text, or 0 if text does not contain it.
 func (p phrase) indexIn(text string) int {
 	for rest := text; ; {
 		word, after := nextWord(rest)

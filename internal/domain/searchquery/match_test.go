@@ -200,7 +200,7 @@ func TestObjectsOfUnusualFormDoNotPanic(t *testing.T) {
 	}
 }
 
-// checkNecessaryConditions checks that no condition excludes an object that matches.
+// checkNecessaryConditions checks that no condition excludes the object if it matches.
 func checkNecessaryConditions(t testing.TB, q *Query, d *Document) {
 	t.Helper()
 	known := Known{Cluster: d.Cluster, APIVersion: stringAt(d.Object, "apiVersion"), Kind: stringAt(d.Object, "kind")}

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Known is what a back end knows about one or more objects before it decodes them.
+// Known contains what a back end knows about one or more objects before it decodes them.
 type Known struct {
 	// APIVersion and Kind are always known. Cluster is known unless AnyCluster is true.
 	Cluster, APIVersion, Kind string
 	AnyCluster                bool
-	// HasName says that the namespace and the name are known.
+	// HasName means that the namespace and the name are known.
 	HasName         bool
 	Namespace, Name string
-	// HasAge says that Created and Now are known. A zero Created means that the object has no age.
+	// HasAge means that Created and Now are known. A zero Created means that the object has no age.
 	HasAge       bool
 	Created, Now time.Time
-	// Label returns the value of a label, and whether the object has it. It is nil if the labels
+	// Label returns the label's value, and whether the object has the label. It is nil if the labels
 	// are not known.
 	Label func(key string) (string, bool)
 }
 
-// CanMatch reports whether an object with some known values can match the query. It
-// returns false only if the object does not match, whatever its other values are.
+// CanMatch reports whether an object of which only some values are known can match the query. It
+// returns false only if the object does not match, regardless of its other values.
 func (q *Query) CanMatch(known Known) bool {
 	return q.root.evaluate(known.outcomeOf) != no
 }
 
-// NeedsName reports whether CanMatch can use the namespace or name of objects.
+// NeedsName reports whether CanMatch can use the objects' namespaces or names.
 func (q *Query) NeedsName() bool { return q.uses(namespaceField, nameField) }
 
-// NeedsLabels reports whether CanMatch can use the labels of objects.
+// NeedsLabels reports whether CanMatch can use the objects' labels.
 func (q *Query) NeedsLabels() bool { return q.uses(labelField) }
 
 func (q *Query) uses(kinds ...fieldKind) bool {
@@ -40,7 +40,7 @@ func (q *Query) uses(kinds ...fieldKind) bool {
 	return used
 }
 
-// outcomeOf returns the outcome of a term, or unknown.
+// outcomeOf returns the term's outcome, or unknown if it depends on values that are not known.
 func (k Known) outcomeOf(t *term) outcome {
 	var value string
 	switch t.field.kind {
@@ -80,38 +80,38 @@ func (k Known) outcomeOf(t *term) outcome {
 	return outcomeOf(t.matchesValue(value) != (t.operator == "!="))
 }
 
-// Condition is a necessary condition of a query for what an index has of an object. Exactly one of
-// its forms is used: All (every part holds), Any (at least one part holds), Word, Fact, or none of
-// them, which means that every object fulfils the condition.
+// Condition is a necessary condition for an object to match a query. An index can evaluate it with the
+// words and facts that it stores for the object. A Condition has exactly one of these forms: All (every
+// part holds), Any (at least one part holds), Word, Fact, or none of them, which every object fulfills.
 type Condition struct {
 	All, Any []Condition
-	// Word is a word of the object (see Words), or a pattern with "*" if IsPattern is true.
+	// Word is one of the object's words (see Words), or a pattern with "*" if IsPattern is true.
 	Word      string
 	IsPattern bool
-	// Fact is a condition for a fact of the object (see Facts).
+	// Fact is a condition for one of the object's facts (see Facts).
 	Fact *FactCondition
 }
 
-// FactCondition requires that an object has a fact whose value holds, or, if Negated is true, that it
-// has none. It is also sufficient.
+// FactCondition requires that the object has a fact whose value holds or, if Negated is true, that it
+// has none. It is not only necessary but also sufficient for the term.
 type FactCondition struct {
 	Field   string
 	Negated bool
 	Holds   func(value string) bool
 }
 
-// IsTrue reports whether every object fulfils the condition.
+// IsTrue reports whether every object fulfills the condition.
 func (c Condition) IsTrue() bool {
 	return c.Word == "" && c.Fact == nil && len(c.All) == 0 && len(c.Any) == 0
 }
 
-// factFields are the fields that have few different values, and that users exclude or compare. Words
-// do not help for such terms.
+// factFields are the fields that have only a few different values, and that users exclude or compare.
+// An index of words does not narrow down such terms.
 func factFields() []fieldKind {
 	return []fieldKind{phaseField, readyField, statusField, restartsField}
 }
 
-// Facts calls yield for each value of the fields of an object for which Condition.Fact is used.
+// Facts calls yield for each value of the object's fields for which a Condition can have a Fact.
 func Facts(object map[string]any, yield func(field, value string)) {
 	shown := visible(object)
 	for _, kind := range factFields() {
@@ -121,7 +121,7 @@ func Facts(object map[string]any, yield func(field, value string)) {
 	}
 }
 
-// Condition returns a condition that the words and facts of every matching object fulfil.
+// Condition returns a condition that the words and facts of every matching object fulfill.
 func (q *Query) Condition() Condition { return q.root.necessary(false) }
 
 func (a and) necessary(negated bool) Condition {
@@ -148,7 +148,7 @@ func allOf(parts []expression, negated bool) Condition {
 	return all(conditions)
 }
 
-// all joins conditions and omits those that are true.
+// all returns a condition that requires all conditions, and omits those that are always true.
 func all(conditions []Condition) Condition {
 	conditions = slices.DeleteFunc(conditions, Condition.IsTrue)
 	if len(conditions) == 1 {
@@ -169,7 +169,7 @@ func anyOf(parts []expression, negated bool) Condition {
 	return Condition{Any: conditions}
 }
 
-// necessary returns the words without which the term, or its negation, cannot hold.
+// necessary returns a condition without which the term, or its negation, cannot hold.
 func (t *term) necessary(negated bool) Condition {
 	negated = negated != (t.operator == "!=")
 	if slices.Contains(factFields(), t.field.kind) {
@@ -194,7 +194,7 @@ func (t *term) necessary(negated bool) Condition {
 	return all(conditions)
 }
 
-// isText reports whether the values of the field of the term are among the texts of the object.
+// isText reports whether the values of the term's field are among the object's texts.
 func (t *term) isText() bool {
 	f := t.field
 	switch f.kind {
@@ -208,7 +208,7 @@ func (t *term) isText() bool {
 	return false
 }
 
-// isExcludedPath reports whether text does not match some value at a path.
+// isExcludedPath reports whether there may be values at the path that text does not match.
 func isExcludedPath(path []string) bool {
 	if path[0] != "metadata" {
 		return path[0] == "apiVersion" || path[0] == "kind"
@@ -219,7 +219,7 @@ func isExcludedPath(path []string) bool {
 func wordsOf(words phrase) []Condition {
 	var conditions []Condition
 	for _, word := range words {
-		// A pattern of only "*" matches any word.
+		// A pattern that contains only "*" matches any word.
 		if strings.Trim(word.text, "*") != "" {
 			conditions = append(conditions, Condition{Word: word.text, IsPattern: word.glob})
 		}
@@ -227,8 +227,8 @@ func wordsOf(words phrase) []Condition {
 	return conditions
 }
 
-// globWords returns the patterns of the words that every text that matches the glob contains. "*"
-// can stand for several words, so a pattern has at most one "*" at its start and one at its end.
+// globWords returns patterns for the words that every text contains that matches the glob. A "*" in the
+// middle can stand for several words, so each pattern has "*" at most at its start and at its end.
 func globWords(glob string) []Condition {
 	var conditions []Condition
 	parts := strings.Split(glob, "*")

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// maxNumber is the maximum length of a number in bytes. Longer values are no numbers.
+// maxNumber is the maximum length of a number, in bytes. Longer values do not count as numbers.
 const maxNumber = 40
 
-// parseNumber parses a number or a quantity of Kubernetes, such as 3, -1.5, 250m or 2Gi.
+// parseNumber parses a number or a Kubernetes quantity, such as 3, -1.5, 250m or 2Gi.
 //
-// Numbers with an exponent of three or more digits are rejected, because the comparison of such
-// quantities takes time and memory in proportion to their value.
+// It rejects numbers with an exponent of three or more digits, because comparing such quantities takes
+// time and memory in proportion to their value.
 func parseNumber(text string) (resource.Quantity, bool) {
 	if text == "" || len(text) > maxNumber || !strings.ContainsRune("+-.0123456789", rune(text[0])) {
 		return resource.Quantity{}, false
@@ -27,7 +27,7 @@ func parseNumber(text string) (resource.Quantity, bool) {
 	return quantity, err == nil
 }
 
-// parseAge parses a time such as 90s, 1h30m or 7d. A day has 24 hours, a year has 365 days.
+// parseAge parses a duration such as 90s, 1h30m or 7d. A day has 24 hours, and a year has 365 days.
 func parseAge(text string) (time.Duration, bool) {
 	units := map[byte]time.Duration{
 		's': time.Second, 'm': time.Minute, 'h': time.Hour,

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Parse parses the text of a query. Its errors are *SyntaxError.
+// Parse parses a query's text. Its errors are of type *SyntaxError.
 func Parse(text string) (*Query, error) {
 	if len(text) > MaxLength {
 		return nil, syntaxError("", 0, "use fewer or shorter terms", "the query has %d bytes, at most %d are allowed", len(text), MaxLength)
@@ -31,11 +31,11 @@ func Parse(text string) (*Query, error) {
 	return &Query{root: root}, nil
 }
 
-// parser parses by recursive descent: alternatives, conjunction, negation.
+// parser is a recursive descent parser with the levels alternatives, conjunction and operand.
 type parser struct {
 	lexer lexer
 	token token
-	// terms is the number of terms so far; depth is the number of open parentheses and negations.
+	// terms is the number of terms so far. depth is the number of open parentheses and negations.
 	terms, depth int
 }
 
@@ -44,7 +44,7 @@ func (p *parser) advance() (err error) {
 	return err
 }
 
-// alternatives parses terms that are joined by OR.
+// alternatives parses expressions that are joined by OR.
 func (p *parser) alternatives() (expression, error) {
 	var parts or
 	for {
@@ -70,7 +70,7 @@ func (p *parser) alternatives() (expression, error) {
 	return parts, nil
 }
 
-// conjunction parses terms that are joined by AND or by nothing.
+// conjunction parses expressions that are joined by AND or written one after the other.
 func (p *parser) conjunction() (expression, error) {
 	var parts and
 	for {
@@ -122,7 +122,7 @@ func (p *parser) operand() (expression, error) {
 		found)
 }
 
-// nested consumes the current token and parses a part that is one level deeper.
+// nested consumes the current token, and parses an expression that is nested one level deeper.
 func (p *parser) nested(parse func() (expression, error)) (expression, error) {
 	if p.depth++; p.depth > MaxDepth {
 		return nil, syntaxError(p.lexer.text, p.token.offset, "remove parentheses or negations",

@@ -1,27 +1,27 @@
 // Package searchquery parses search queries and evaluates them on objects.
 //
-// A query is a list of terms. Terms are joined by AND; OR, NOT (or a leading "-") and parentheses
-// are allowed. A term is text (`nginx`, `"quoted phrase"`, `ngin*`), which matches whole words of
-// the object, or a field with an operator and a value (`kind:Pod`, `label.app=web`, `restarts>3`).
+// A query is a list of terms that are joined by AND. OR, NOT (or a leading "-") and parentheses are
+// allowed too. A term is text (`nginx`, `"quoted phrase"`, `ngin*`), which matches whole words in the
+// object, or a field with an operator and a value (`kind:Pod`, `label.app=web`, `restarts>3`).
 //
 // Invariants:
-//   - The values of Secrets (data, stringData, and the annotation of kubectl apply that repeats
-//     them) are not visible to a query: they never match and are never returned.
-//   - For each query, CanMatch and Condition are necessary conditions: an object for which one of them
-//     excludes the query does not match. Back ends use them to read fewer objects.
-//   - Parse of the String of a query gives an equal query.
-//   - A query is bounded (MaxLength, MaxTerms, MaxDepth) and cannot cause a panic.
+//   - A Secret's values (data, stringData, and the annotation of kubectl apply that repeats them) are
+//     not visible to queries: they never match and are never returned.
+//   - CanMatch and Condition are necessary conditions for a match: an object for which one of them is
+//     false does not match the query. Back ends use them to read fewer objects.
+//   - Parsing a query's String returns an equal query.
+//   - A query's size is limited (MaxLength, MaxTerms, MaxDepth), and no query causes a panic.
 package searchquery
 
 import "strings"
 
 // Limits of a query.
 const (
-	// MaxLength is the maximum length of the text of a query in bytes.
+	// MaxLength is the maximum length of a query's text, in bytes.
 	MaxLength = 4096
-	// MaxTerms is the maximum number of terms of a query.
+	// MaxTerms is the maximum number of terms in a query.
 	MaxTerms = 64
-	// MaxDepth is the maximum depth of nested parentheses and negations.
+	// MaxDepth is the maximum nesting depth of parentheses and negations.
 	MaxDepth = 16
 )
 
@@ -30,27 +30,27 @@ type Query struct {
 	root expression
 }
 
-// String returns the query in a canonical form, which Parse accepts.
+// String returns the query in a canonical form that Parse accepts.
 func (q *Query) String() string {
 	var b strings.Builder
 	q.root.print(&b, precedenceOr)
 	return b.String()
 }
 
-// expression is a node of a parsed query.
+// expression is a node of a parsed query's tree.
 type expression interface {
-	// print writes the node. It adds parentheses if the node binds less than the precedence.
+	// print writes the node. It adds parentheses if the node's operator binds less than the precedence.
 	print(b *strings.Builder, precedence int)
-	// evaluate computes the node from the outcomes of its terms.
+	// evaluate computes the node's outcome from its terms' outcomes.
 	evaluate(outcomeOf func(*term) outcome) outcome
-	// necessary returns a necessary condition of the node, or of its negation.
+	// necessary returns a necessary condition for the node, or for its negation.
 	necessary(negated bool) Condition
-	// terms calls yield for each term that can be a reason for a match: negated says whether the
+	// terms calls yield for each term that can be a reason for a match. negated reports whether the
 	// term is below an odd number of negations.
 	terms(negated bool, yield func(t *term, negated bool))
 }
 
-// Precedences of operators, from weak to strong.
+// Precedences of the operators, from weak to strong.
 const (
 	precedenceOr = iota
 	precedenceAnd
@@ -58,7 +58,7 @@ const (
 )
 
 type (
-	// and and or have at least two parts. No part has the type of its parent.
+	// and and or have at least two parts. No part has its parent's type.
 	and []expression
 	or  []expression
 	not struct{ part expression }
@@ -89,7 +89,7 @@ func (n not) print(b *strings.Builder, _ int) {
 	n.part.print(b, precedenceNot)
 }
 
-// outcome is the value of a term or expression for an object whose values may be unknown.
+// outcome is the result of evaluating a term or expression for an object whose values may be unknown.
 type outcome int
 
 const (

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Operators of terms that have no operator in the text of the query.
+// Operators of terms that have no operator in the query's text.
 const (
 	matchText   = ""
 	fieldExists = "exists"
@@ -16,17 +16,18 @@ const (
 
 // term is one condition of a query.
 type term struct {
-	// field is zero for text.
+	// field is zero if the term is text.
 	field    field
 	operator string
 	value    string
 	quoted   bool
 
-	// words is the phrase of text and of ":".
+	// words is the phrase to find, for text and for the operator ":".
 	words phrase
-	// glob is the pattern of ":" with a wildcard, in lower case. It matches the whole value.
+	// glob is the pattern for the operator ":" with a wildcard, in lower case. It must match the whole
+	// value.
 	glob string
-	// number and age are the limits of <, <=, > and >=.
+	// number and age are the limits for the operators <, <=, > and >=.
 	number resource.Quantity
 	age    time.Duration
 }
@@ -44,7 +45,7 @@ func (t *term) print(b *strings.Builder, _ int) {
 	}
 }
 
-// newTerm checks a term and prepares its value.
+// newTerm validates a term and prepares its value for matching.
 func newTerm(text string, from token) (*term, error) {
 	t := &term{operator: from.operator, value: from.value, quoted: from.quoted}
 	if from.operator == "" {
@@ -68,7 +69,7 @@ func newTerm(text string, from token) (*term, error) {
 	return t, nil
 }
 
-// newTextTerm returns a term without operator: text, or a label or annotation that must exist.
+// newTextTerm returns a term without an operator: text, or a label or annotation that must exist.
 func newTextTerm(text string, from token, t *term) (*term, error) {
 	if !t.quoted && (strings.HasPrefix(t.value, labelPrefix) || strings.HasPrefix(t.value, annotationPrefix)) {
 		from.field = t.value
@@ -81,7 +82,7 @@ func newTextTerm(text string, from token, t *term) (*term, error) {
 	return t, t.parseWords(text, from)
 }
 
-// parseWords prepares the words or the pattern of text and of ":".
+// parseWords prepares the words or the glob for text and for the operator ":".
 func (t *term) parseWords(text string, from token) error {
 	wildcards := !t.quoted && strings.Contains(t.value, "*")
 	if wildcards && t.operator == ":" {
@@ -118,8 +119,8 @@ func (t *term) parseAge(text string, from token) error {
 	return nil
 }
 
-// matchesValue reports whether a value of the field of the term fulfils the term. For "!=", it
-// reports whether the value is equal: the term then does not hold.
+// matchesValue reports whether a value of the term's field fulfills the term. For "!=", it reports
+// whether the value is equal, which means that the term does not hold.
 func (t *term) matchesValue(value string) bool {
 	switch t.operator {
 	case ":":
@@ -136,13 +137,13 @@ func (t *term) matchesValue(value string) bool {
 	return ok && compares(number.Cmp(t.number), t.operator)
 }
 
-// matchesAge reports whether an age fulfils a term for ages.
+// matchesAge reports whether the age fulfills the term, which must be about ages.
 func (t *term) matchesAge(age time.Duration) bool {
 	return compares(cmp.Compare(age, t.age), t.operator)
 }
 
-// compares reports whether an operator holds for the result of a comparison of the value of the
-// object with the value of the term.
+// compares reports whether the operator accepts the given result of comparing the object's value with
+// the term's value.
 func compares(result int, operator string) bool {
 	switch operator {
 	case "<":

@@ -9,11 +9,11 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// cachedFrom is the annotation with the cluster of a cached object. Text does not match it, because
-// all objects have it.
+// cachedFrom is the annotation that contains a cached object's cluster. Text does not match it, because
+// all cached objects have it.
 const cachedFrom = clusterv1alpha1.CachedFromClusterAnnotation
 
-// Words calls yield for each word of the object that text can match, in lower case, until yield
+// Words calls yield for each of the object's words that text can match, in lower case, until yield
 // returns false. Words can repeat.
 func Words(object map[string]any, yield func(word string) bool) {
 	visitTexts(visible(object), func(_ *textWalk, text string) bool {
@@ -26,9 +26,9 @@ func Words(object map[string]any, yield func(word string) bool) {
 	})
 }
 
-// visitTexts calls visit for each key and scalar value that text can match: all fields of the
-// object except its kind and the fields that the API server or Karmada changes. It stops when visit
-// returns false. The order is not defined.
+// visitTexts calls visit for each key and scalar value that text can match: all of the object's fields
+// except its kind and the fields that the API server or Karmada changes. It stops when visit returns
+// false. The order is undefined.
 func visitTexts(object map[string]any, visit func(w *textWalk, text string) bool) {
 	w := &textWalk{visit: visit}
 	w.visitFields(object)
@@ -40,13 +40,13 @@ type textWalk struct {
 	path  []pathStep
 }
 
-// pathStep is a field, or an element of an array if name is "".
+// pathStep is a field name or, if name is empty, an index in an array.
 type pathStep struct {
 	name  string
 	index int
 }
 
-// comparePaths orders paths by their parts: by name, then by index.
+// comparePaths compares paths step by step: first by name, then by index.
 func comparePaths(a, b []pathStep) int {
 	return slices.CompareFunc(a, b, func(a, b pathStep) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.index, b.index))
@@ -82,7 +82,7 @@ func (w *textWalk) visitField(key string, value any) bool {
 		return true
 	}
 	w.path = append(w.path, pathStep{name: key})
-	// The names of the fields at the top are the same in all objects of a kind.
+	// Do not visit the names of top-level fields, because they are the same in all objects of a kind.
 	if len(w.path) > 1 && !w.visit(w, key) || !w.visitValue(value) {
 		return false
 	}
@@ -108,7 +108,7 @@ func (w *textWalk) visitValue(value any) bool {
 	return !isScalar || w.visit(w, text)
 }
 
-// isExcluded reports whether text does not match a field at the current path.
+// isExcluded reports whether text does not match the given field at the current path.
 func (w *textWalk) isExcluded(key string) bool {
 	switch len(w.path) {
 	case 0:

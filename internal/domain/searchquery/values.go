@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// values returns the values of a field of an object: no value if the object does not have the
-// field, and several for arrays.
+// values returns the field's values in an object. There are none if the object does not have the field,
+// and several for arrays.
 func (f field) values(cluster string, object map[string]any) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		switch f.kind {
@@ -44,7 +44,7 @@ func (f field) values(cluster string, object map[string]any) iter.Seq[string] {
 	}
 }
 
-// groupOf returns the API group of an apiVersion, "" for the core group.
+// groupOf returns the API group of an apiVersion. The core group is "".
 func groupOf(apiVersion string) string {
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {
@@ -53,7 +53,7 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// at returns the value at a path of field names, or nil.
+// at returns the value at the given path of field names, or nil if there is none.
 func at(value any, path ...string) any {
 	for _, name := range path {
 		fields, _ := value.(map[string]any)
@@ -80,8 +80,8 @@ func yieldKey(object map[string]any, name, key string, yield func(string) bool) 
 	}
 }
 
-// yieldPath yields the scalar values at a path. Arrays are walked. A key that contains dots matches
-// several parts of the path.
+// yieldPath yields the scalar values at the path, including those in arrays. A key that contains dots
+// matches several parts of the path.
 func yieldPath(value any, path []string, yield func(string) bool) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -115,7 +115,7 @@ func containerLists() []string {
 	return []string{"containers", "initContainers", "ephemeralContainers"}
 }
 
-// yieldImages yields the images of all containers in a spec, also of those in templates.
+// yieldImages yields the images of all containers in a spec, including Pod templates.
 func yieldImages(value any, yield func(string) bool) bool {
 	fields, _ := value.(map[string]any)
 	for _, list := range containerLists() {
@@ -133,8 +133,8 @@ func yieldImages(value any, yield func(string) bool) bool {
 	return true
 }
 
-// yieldReady yields "true" or "false" for objects that report whether they are ready: by the
-// condition Ready or Available, or by the number of ready replicas.
+// yieldReady yields "true" or "false" for an object that reports whether it is ready, by the condition
+// Ready or Available, or by the number of ready replicas. It yields nothing for other objects.
 func yieldReady(object map[string]any, yield func(string) bool) {
 	for _, conditionType := range []string{"Ready", "Available"} {
 		if status, found := conditionStatus(object, conditionType); found {
@@ -169,14 +169,14 @@ func integerAt(value any, path ...string) (int64, bool) {
 	return 0, false
 }
 
-// Statuses that are not a text of the object.
+// Statuses that are computed and do not occur as a text in the object.
 const (
 	statusTerminating = "Terminating"
 	statusNotReady    = "NotReady"
 )
 
-// yieldStatus yields what describes the state of an object: Terminating, the phase, the reasons for
-// which the object or its containers wait or ended, the conditions that are true, and NotReady.
+// yieldStatus yields what describes the object's state: Terminating, the phase, the reasons why the
+// object or its containers wait or ended, the conditions that are true, and NotReady.
 func yieldStatus(object map[string]any, yield func(string) bool) {
 	var found []string
 	if stringAt(object, "metadata", "deletionTimestamp") != "" {
@@ -210,7 +210,7 @@ func containerStatusLists() []string {
 	return []string{"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}
 }
 
-// yieldOwners yields Kind/name and the name of each owner.
+// yieldOwners yields two values for each owner: Kind/name and name.
 func yieldOwners(object map[string]any, yield func(string) bool) {
 	for _, owner := range arrayAt(object, "metadata", "ownerReferences") {
 		name := stringAt(owner, "name")
@@ -220,8 +220,8 @@ func yieldOwners(object map[string]any, yield func(string) bool) {
 	}
 }
 
-// yieldRestarts yields the number of restarts of all containers, if the object has statuses of
-// containers.
+// yieldRestarts yields the total number of restarts of all containers, if the object has container
+// statuses.
 func yieldRestarts(object map[string]any, yield func(string) bool) {
 	var restarts int64
 	found := false
@@ -237,7 +237,8 @@ func yieldRestarts(object map[string]any, yield func(string) bool) {
 	}
 }
 
-// ageOf returns the time since the creation of the object.
+// ageOf returns the time since the object's creation. It returns false if the creation time is missing
+// or invalid.
 func ageOf(object map[string]any, now time.Time) (time.Duration, bool) {
 	created, err := time.Parse(time.RFC3339, stringAt(object, "metadata", "creationTimestamp"))
 	if err != nil || now.IsZero() {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendWords appends the words of a text to words. A word is a sequence of letters and digits, in
-// lower case. All other characters separate words.
+// AppendWords appends the words of text to words, in lower case. A word is a sequence of letters and
+// digits. All other characters separate words.
 func AppendWords(words []string, text string) []string {
 	for word, rest := nextWord(text); word != ""; word, rest = nextWord(rest) {
 		words = append(words, strings.ToLower(word))
@@ -15,8 +15,8 @@ func AppendWords(words []string, text string) []string {
 	return words
 }
 
-// nextWord returns the first word of a text, with its case, and the text after it. The word is ""
-// if there is none.
+// nextWord returns the first word of text, with its original case, and the text after it. The word is
+// empty if there is none.
 func nextWord(text string) (word, rest string) {
 	start := 0
 	for start < len(text) {
@@ -37,7 +37,8 @@ func nextWord(text string) (word, rest string) {
 	return text[start:end], text[end:]
 }
 
-// wordPart returns the size of the first character, and reports whether it can be part of a word.
+// wordPart returns the size of the first character of text, in bytes, and whether the character can be
+// part of a word.
 func wordPart(text string) (size int, isPart bool) {
 	c := text[0]
 	if c < utf8.RuneSelf {
@@ -47,8 +48,8 @@ func wordPart(text string) (size int, isPart bool) {
 	return size, r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// wordPattern matches one word. Its text is in lower case. "*" matches any sequence of characters
-// of the word if the pattern is a glob.
+// wordPattern matches one word. Its text is in lower case. If the pattern is a glob, "*" matches any
+// sequence of characters in the word.
 type wordPattern struct {
 	text string
 	glob bool
@@ -61,7 +62,8 @@ func (p wordPattern) matches(word string) bool {
 	return equalsLower(p.text, word)
 }
 
-// equalsLower reports whether the lower case form of word is lower, without allocation for ASCII.
+// equalsLower reports whether the lower-case form of word equals lower. It does not allocate memory for
+// ASCII words.
 func equalsLower(lower, word string) bool {
 	if len(lower) != len(word) {
 		return !isASCII(word) && strings.ToLower(word) == lower
@@ -90,10 +92,10 @@ func isASCII(text string) bool {
 	return true
 }
 
-// phrase is a sequence of words that follow each other.
+// phrase is a sequence of consecutive words.
 type phrase []wordPattern
 
-// newPhrase returns the words of a text. If wildcards is true, "*" is a part of words.
+// newPhrase returns the words of text. If wildcards is true, words can contain "*".
 func newPhrase(text string, wildcards bool) phrase {
 	var words phrase
 	pattern := ""
@@ -116,7 +118,7 @@ func newPhrase(text string, wildcards bool) phrase {
 	return words
 }
 
-// isIn reports whether the words of the phrase follow each other in the text.
+// isIn reports whether text contains the phrase's words one after the other.
 func (p phrase) isIn(text string) bool {
 	for rest := text; ; {
 		word, after := nextWord(rest)
@@ -141,8 +143,8 @@ func (p phrase) isPrefixOf(text string) bool {
 	return true
 }
 
-// matchGlob reports whether a pattern matches the whole text. "*" matches any sequence of
-// characters. It takes time in proportion to the product of both lengths at most.
+// matchGlob reports whether the pattern matches the whole text. "*" matches any sequence of characters.
+// matchGlob takes time in proportion to the product of both lengths at most.
 func matchGlob(pattern, text string) bool {
 	first, rest, found := strings.Cut(pattern, "*")
 	if !found {
