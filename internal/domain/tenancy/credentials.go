@@ -6,10 +6,10 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// CheckSystemLabel returns an error for a Secret with the system label of the control plane. The
-// commands join and register, and agents, create the credentials of a cluster with this label,
-// before they create the Cluster that refers to the credentials. Until the Cluster exists, only the
-// label shows that the Secret contains credentials.
+// CheckSystemLabel returns an error for a Secret with the control plane's system label. The commands
+// join and register, and agents, create a cluster's credentials with this label before they create the
+// Cluster that refers to the credentials. Until the Cluster exists, only the label shows that the
+// Secret contains credentials.
 func CheckSystemLabel(object *unstructured.Unstructured) *ForbiddenError {
 	const label, value = clusterv1alpha1.KarmadaSystemLabel, clusterv1alpha1.KarmadaSystemLabelValue
 	if !IsSecret(object.GroupVersionKind().GroupKind()) || object.GetLabels()[label] != value {

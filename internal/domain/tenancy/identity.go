@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Identity identifies an object in a cluster. It does not contain the API version.
+// Identity identifies an object in a cluster, regardless of its API version.
 type Identity struct{ Group, Kind, Namespace, Name string }
 
 // IdentityOf returns the identity of an object.
@@ -19,7 +19,7 @@ func IdentityOf(object *unstructured.Unstructured) Identity {
 	return Identity{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// IdentityError describes one field of the identity in which a manifest differs from its template.
+// IdentityError describes one identity field in which a manifest differs from its template.
 type IdentityError struct {
 	// Path is the JSON pointer to the field.
 	Path string
@@ -34,8 +34,8 @@ func (i IdentityError) Error() string {
 	return fmt.Sprintf("the %s must stay %q, and is %q", i.Field, i.Want, i.Got)
 }
 
-// Violations returns an error for each field of the identity in which a manifest differs from its
-// template, in a fixed order.
+// Violations returns an error for each identity field in which the manifest differs from the template,
+// whose identity is i. The errors are in a fixed order.
 func (i Identity) Violations(manifest Identity) []IdentityError {
 	var violations []IdentityError
 	for _, field := range []IdentityError{
@@ -51,11 +51,12 @@ func (i Identity) Violations(manifest Identity) []IdentityError {
 	return violations
 }
 
-// GrantsRights reports whether objects of a kind grant permissions in their namespace, set limits of the
-// namespace or redirect traffic of the namespace. An author who may write policies in a namespace
-// may not write these objects: the Kubernetes roles edit and admin do not allow it, or check for
-// escalation. So an OverridePolicy must not write these objects either. The list contains only
-// kinds of Kubernetes, because it is not known which other kinds an author may not write.
+// GrantsRights reports whether objects of the given kind grant permissions in their namespace, set the
+// namespace's limits, or redirect the namespace's traffic. An author who may write policies in a
+// namespace may not write these objects: the Kubernetes roles edit and admin do not allow it, or the
+// API server prevents privilege escalation. So an OverridePolicy must not write these objects either.
+// The list contains only Kubernetes kinds, because it is not known which other kinds an author may not
+// write.
 func GrantsRights(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"},
@@ -67,8 +68,8 @@ func GrantsRights(kind schema.GroupKind) bool {
 	return false
 }
 
-// FirstChangedField returns the first field, sorted by name, in which two objects differ. Metadata
-// and API version are ignored.
+// FirstChangedField returns the first field, sorted by name, in which the two objects differ. Metadata
+// and the API version are ignored.
 func FirstChangedField(before, after *unstructured.Unstructured) (path string, changed bool) {
 	fields := slices.Sorted(maps.Keys(before.Object))
 	for field := range after.Object {

@@ -29,8 +29,8 @@ type SkippedAPIs struct {
 	kinds sets.Set[schema.GroupVersionKind]
 }
 
-// DefaultSkippedAPIs returns the kinds that are always skipped: the API groups of the control
-// plane, and objects that only record activity (events, leases).
+// DefaultSkippedAPIs returns the kinds that are always skipped: the control plane's own API groups, and
+// objects that only record activity (events, leases).
 func DefaultSkippedAPIs() SkippedAPIs {
 	return SkippedAPIs{
 		groups: sets.New(
@@ -100,16 +100,17 @@ func (s SkippedAPIs) addKinds(token string, version schema.GroupVersion, kinds s
 	return nil
 }
 
-// Skips reports whether objects of that kind are never templates.
+// Skips reports whether objects of the given kind are never templates.
 func (s SkippedAPIs) Skips(gvk schema.GroupVersionKind) bool {
 	return s.groups.Has(gvk.Group) ||
 		s.versions.Has(gvk.GroupVersion()) ||
 		s.kinds.Has(gvk.GroupVersion().WithKind(strings.ToLower(gvk.Kind)))
 }
 
-// IsWatchable reports whether a served resource can hold templates. Such a resource is not skipped,
-// is no subresource, and can be listed, watched and deleted. The caller passes only resources of
-// the preferred version of each group, because other versions contain the same objects.
+// IsWatchable reports whether templates can be watched through a served resource. The resource must not
+// be skipped, must not be a subresource, and must support the verbs list, watch and delete. The caller
+// passes only resources of each group's preferred version, because other versions contain the same
+// objects.
 func (s SkippedAPIs) IsWatchable(version schema.GroupVersion, resource metav1.APIResource) bool {
 	if strings.Contains(resource.Name, "/") || s.Skips(version.WithKind(resource.Kind)) {
 		return false
@@ -122,8 +123,8 @@ func (s SkippedAPIs) IsWatchable(version schema.GroupVersion, resource metav1.AP
 	return true
 }
 
-// SkippedNamespaces identifies the namespaces whose objects are never templates. The zero value
-// skips only the namespaces of the control plane.
+// SkippedNamespaces identifies the namespaces whose objects are never templates. The zero value skips
+// only the control plane's own namespaces.
 type SkippedNamespaces struct {
 	patterns []*regexp.Regexp
 }
@@ -142,10 +143,10 @@ func ParseSkippedNamespaces(expressions []string) (SkippedNamespaces, error) {
 	return skipped, nil
 }
 
-// Skips reports whether the object is never a template because of its namespace. The namespace of a
-// cluster-scoped object is empty, and an expression may match the empty namespace. For a Namespace
-// object the name of the Namespace is checked too, because a policy that selects all Namespaces
-// must not propagate the Namespaces of the control plane.
+// Skips reports whether the object is never a template because of its namespace. A cluster-scoped
+// object's namespace is empty, and an expression may match the empty namespace. For a Namespace object,
+// Skips also checks the object's name, because a policy that selects all Namespaces must not propagate
+// the control plane's Namespaces.
 func (s SkippedNamespaces) Skips(gvk schema.GroupVersionKind, namespace, name string) bool {
 	if s.skipsName(namespace) {
 		return true
@@ -157,8 +158,8 @@ func (s SkippedNamespaces) Skips(gvk schema.GroupVersionKind, namespace, name st
 	case "Namespace":
 		return s.skipsName(name)
 	case "ConfigMap":
-		// Every API server writes its own ConfigMap of this name. The rule is needed if the
-		// namespaces kube-.* are not skipped by a flag.
+		// Every API server writes its own ConfigMap with this name. This check is needed if no flag
+		// skips the namespaces kube-.*.
 		return namespace == "kube-system" && name == "extension-apiserver-authentication"
 	}
 	return false
@@ -171,15 +172,15 @@ func (s SkippedNamespaces) skipsName(namespace string) bool {
 	return slices.ContainsFunc(s.patterns, func(p *regexp.Regexp) bool { return p.MatchString(namespace) })
 }
 
-// IsReservedNamespace reports whether the namespace belongs to the control plane. Objects in
-// such a namespace are never propagated, independent of the flags.
+// IsReservedNamespace reports whether the namespace belongs to the control plane. Objects in such a
+// namespace are never propagated, regardless of the flags.
 func IsReservedNamespace(namespace string) bool {
 	return namespace == clusterv1alpha1.NamespaceKarmadaSystem || namespace == clusterv1alpha1.NamespaceKarmadaCluster ||
 		strings.HasPrefix(namespace, clusterv1alpha1.ExecutionNamespacePrefix)
 }
 
-// IsExcludedFromPropagation reports whether the label of a Namespace excludes the Namespace from
-// propagation to clusters. The value of the label is compared case-insensitively.
+// IsExcludedFromPropagation reports whether a Namespace's label excludes it from propagation to
+// clusters. The label's value is compared case-insensitively.
 func IsExcludedFromPropagation(namespace metav1.Object) bool {
 	return strings.EqualFold(namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
 }

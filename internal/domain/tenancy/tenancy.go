@@ -1,16 +1,16 @@
 // Package tenancy decides whether the author of a policy or binding may refer to an object and
 // propagate it, and explains a rejection.
 //
-// A namespaced policy or binding acts with the permissions of its author, who has permissions only in that
-// namespace. The components act with the permissions of an administrator of every cluster, so they must
-// enforce the permissions of the author. The rules are checked when an object is admitted, and again
-// when the object is used. The second check covers objects that were stored before these rules
-// existed or while admission was disabled.
+// A namespaced policy or binding acts with its author's permissions, who has permissions only in that
+// namespace. Karmada's components act with administrator permissions in every cluster, so they must
+// enforce the author's permissions. The rules are checked when an object is admitted, and again when
+// the object is used. The second check covers objects that were stored before these rules existed or
+// while admission was disabled.
 //
 // Invariants:
 //   - An error contains the object, the violated rule and the remedy.
 //   - A result depends only on the arguments.
-//   - An object that cannot be proven to be allowed is forbidden.
+//   - An object is forbidden unless the arguments prove that it is allowed.
 package tenancy
 
 import (
@@ -25,8 +25,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// ForbiddenError is returned for an object that may not be used. A retry does not help before the
-// referring object or the flags of the control plane change.
+// ForbiddenError reports an object that may not be used. A retry does not help until the referring
+// object or the control plane's flags change.
 type ForbiddenError struct{ Reason string }
 
 // Error implements error.
@@ -36,20 +36,20 @@ func newForbiddenError(format string, args ...any) *ForbiddenError {
 	return &ForbiddenError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Scope is the scope of a kind, or UnknownScope.
+// Scope is a kind's scope, or UnknownScope.
 type Scope int
 
-// Values of Scope.
+// The scopes of a kind.
 const (
 	UnknownScope Scope = iota
 	ClusterScope
 	NamespaceScope
 )
 
-// CheckReference returns an error unless a binding in the namespace may refer to the object.
-// namespace is empty for a ClusterResourceBinding. A ResourceBinding may refer to a namespaced kind
-// in its own namespace. A ClusterResourceBinding may refer to a cluster-scoped kind. An empty
-// reference is allowed.
+// CheckReference returns an error unless a binding in the given namespace may refer to the object.
+// namespace is empty for a ClusterResourceBinding. A ResourceBinding may refer to an object of a
+// namespaced kind in its own namespace. A ClusterResourceBinding may refer to an object of a
+// cluster-scoped kind. An empty reference is allowed.
 func CheckReference(namespace string, to workv1alpha2.ObjectReference, scope Scope) *ForbiddenError {
 	switch {
 	case to.Name == "" && to.Namespace == "":
@@ -75,8 +75,8 @@ func CheckReference(namespace string, to workv1alpha2.ObjectReference, scope Sco
 	return nil
 }
 
-// IsAllowedReference reports whether a binding in the namespace may refer to the object. It does
-// not need the scope of the kind.
+// IsAllowedReference reports whether a binding in the given namespace may refer to the object. Unlike
+// CheckReference, it does not need the kind's scope.
 func IsAllowedReference(namespace string, to workv1alpha2.ObjectReference) bool {
 	return CheckReference(namespace, to, UnknownScope) == nil
 }
@@ -85,15 +85,14 @@ func formatReference(to workv1alpha2.ObjectReference) string {
 	return fmt.Sprintf("%s %q", to.Kind, to.Name)
 }
 
-// PropagationRules holds the kinds and namespaces that are never propagated because of flags of the
-// control plane.
+// PropagationRules contains the kinds and namespaces that the control plane's flags exclude from
+// propagation.
 type PropagationRules struct {
 	APIs       SkippedAPIs
 	Namespaces SkippedNamespaces
 }
 
-// Check returns an error for an object that is never propagated, independent of policies and
-// bindings.
+// Check returns an error for an object that is never propagated, regardless of policies and bindings.
 func (p PropagationRules) Check(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
 	object := formatObject(kind.Kind, key)
 	switch {
@@ -112,10 +111,10 @@ func (p PropagationRules) Check(kind schema.GroupVersionKind, key types.Namespac
 	return nil
 }
 
-// removeReferenceHint is the remedy for a reference to an object that is never propagated.
+// removeReferenceHint tells users how to resolve a reference to an object that is never propagated.
 const removeReferenceHint = "remove the selector or the binding that refers to it"
 
-// formatObject returns a description of an object for use in a message.
+// formatObject returns a description of the object for messages.
 func formatObject(kind string, key types.NamespacedName) string {
 	return kind + " " + strings.TrimPrefix(key.String(), "/")
 }
@@ -125,7 +124,7 @@ func IsSecret(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Secret"}
 }
 
-// CredentialSecrets returns the Secrets that hold the credentials of a cluster.
+// CredentialSecrets returns the Secrets that contain the cluster's credentials.
 func CredentialSecrets(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 	var secrets []types.NamespacedName
 	for _, reference := range []*clusterv1alpha1.LocalSecretReference{cluster.Spec.SecretRef, cluster.Spec.ImpersonatorSecretRef} {
@@ -140,8 +139,8 @@ func CredentialSecrets(cluster *clusterv1alpha1.Cluster) []types.NamespacedName 
 	return secrets
 }
 
-// CheckCredentials returns an error for a Secret that holds the credentials of the given clusters.
-// It returns nil if there are no clusters.
+// CheckCredentials returns an error for a Secret that contains the given clusters' credentials. It
+// returns nil if there are no clusters.
 func CheckCredentials(secret types.NamespacedName, clusters []string) *ForbiddenError {
 	if len(clusters) == 0 {
 		return nil
@@ -150,25 +149,25 @@ func CheckCredentials(secret types.NamespacedName, clusters []string) *Forbidden
 		removeReferenceHint)
 }
 
-// Author describes the permissions of the author of a policy or binding.
+// Author describes the permissions of a policy's or binding's author.
 type Author struct {
 	// Namespace is the namespace in which the author has permissions.
 	Namespace string
 	// ClusterWide is true if only an administrator of the control plane can create the policy or
-	// binding: it is a ClusterPropagationPolicy, or a binding that a ClusterPropagationPolicy
+	// binding, because it is a ClusterPropagationPolicy, or a binding that a ClusterPropagationPolicy
 	// claims.
 	ClusterWide bool
 }
 
-// covers reports whether the author has permissions on objects in the namespace, or on cluster-scoped
-// objects if the namespace is empty.
+// covers reports whether the author has permissions for objects in the given namespace, or for
+// cluster-scoped objects if the namespace is empty.
 func (a Author) covers(namespace string) bool {
 	return a.ClusterWide || namespace != "" && namespace == a.Namespace
 }
 
 // CheckDependency returns an error unless the author may propagate the object as a dependency.
-// key.Namespace is empty for a cluster-scoped object. key.Name is empty for objects that are
-// selected by labels.
+// key.Namespace is empty for a cluster-scoped object. key.Name is empty for objects that are selected
+// by labels.
 func (a Author) CheckDependency(kind string, key types.NamespacedName) *ForbiddenError {
 	if a.covers(key.Namespace) {
 		return nil
@@ -184,8 +183,8 @@ func (a Author) CheckDependency(kind string, key types.NamespacedName) *Forbidde
 		object, a.Namespace, where)
 }
 
-// MayTakeOver reports whether the author may take over an object that already exists in a member.
-// An author may take over only objects in the namespace of the author, and never a Namespace.
+// MayTakeOver reports whether the author may take over an object that already exists in a member. An
+// author may take over only objects in the author's namespace, and never a Namespace.
 func (a Author) MayTakeOver(kind schema.GroupKind, namespace string) bool {
 	if a.ClusterWide {
 		return true
@@ -193,9 +192,9 @@ func (a Author) MayTakeOver(kind schema.GroupKind, namespace string) bool {
 	return a.covers(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
 }
 
-// CheckDelivery returns an error unless the author may deliver the object to a member. An author
-// may deliver only objects in the namespace of the author, and never an object in a namespace of
-// the control plane.
+// CheckDelivery returns an error unless the author may deliver the object to a member. An author may
+// deliver only objects in the author's namespace, and never an object in one of the control plane's
+// namespaces.
 func (a Author) CheckDelivery(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
 	if (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name) {
 		return newForbiddenError("%s is never propagated: it belongs to the control plane", formatObject(kind.Kind, key))
