@@ -1,14 +1,15 @@
 // Package jsonedit reads and changes single fields of JSON documents.
 //
-// Most functions work on the text of a document without decoding it, because API servers return lists
-// with thousands of objects of which only a few fields change. All other bytes stay unchanged, so that
-// numbers keep their precision and fields their order. A Pointer refers to a value in a decoded document.
+// Most functions work on a document's text without decoding it, because API servers return lists with
+// thousands of objects of which only a few fields change. All other bytes stay unchanged, so that
+// numbers keep their precision and fields keep their order. A Pointer refers to a value in a decoded
+// document.
 //
 // Invariants:
-//   - A text that is not valid JSON causes an error or an invalid result, but never a panic. Check texts
-//     from other servers with json.Valid first.
-//   - A field on the path that occurs twice in its object is an error, because decoders disagree about
-//     which one counts.
+//   - Invalid JSON causes an error or an invalid result, but never a panic. Callers must first validate
+//     texts from other servers with json.Valid.
+//   - If a field on the path occurs twice in its object, the function returns an error, because
+//     decoders disagree about which of the two counts.
 package jsonedit
 
 import (
@@ -24,7 +25,8 @@ var (
 	errNotArray  = errors.New("not a JSON array")
 )
 
-// child is the position of a field in an object, or of an element in an array.
+// child is the position of a field in an object, or of an element in an array. Positions are byte
+// offsets.
 type child struct {
 	// key is the decoded key of a field. keyStart is the position of its opening quote.
 	key      string
@@ -33,12 +35,13 @@ type child struct {
 	start, end int
 }
 
-// EachField calls yield with the key and the value of each field of an object, until yield returns false.
+// EachField calls yield with the key and the value of each of the object's fields, until yield returns
+// false.
 func EachField(object []byte, yield func(key string, value []byte) bool) error {
 	return eachChild(object, '{', func(at child) bool { return yield(at.key, object[at.start:at.end]) })
 }
 
-// EachElement calls yield with each element of an array, and stops at the first error of yield.
+// EachElement calls yield with each element of the array, and stops at yield's first error.
 func EachElement(array []byte, yield func(element []byte) error) (err error) {
 	if invalid := eachChild(array, '[', func(at child) bool {
 		err = yield(array[at.start:at.end])
@@ -50,7 +53,7 @@ func EachElement(array []byte, yield func(element []byte) error) (err error) {
 }
 
 // eachChild calls yield with each field of an object or each element of an array, until yield returns
-// false. opening is the first character of the object or array.
+// false. opening is '{' for an object and '[' for an array.
 func eachChild(document []byte, opening byte, yield func(child) bool) error {
 	isObject := opening == '{'
 	i := skipSpace(document, 0)
@@ -60,7 +63,7 @@ func eachChild(document []byte, opening byte, yield func(child) bool) error {
 		}
 		return errNotArray
 	}
-	closing := opening + 2 // in ASCII
+	closing := opening + 2 // in ASCII, '}' is '{'+2 and ']' is '['+2
 	for i = skipSpace(document, i+1); i < len(document) && document[i] != closing; {
 		at := child{keyStart: i, start: i}
 		if isObject {
@@ -85,7 +88,7 @@ func eachChild(document []byte, opening byte, yield func(child) bool) error {
 	return nil
 }
 
-// readKey returns the key of a field that begins at start, and the position of its value.
+// readKey returns the field's key that begins at start, and the position of the field's value.
 func readKey(document []byte, start int) (key string, value int, ok bool) {
 	end := valueEnd(document, start)
 	if key, ok = unquote(document[start:max(start, end)]); !ok {
@@ -98,7 +101,7 @@ func readKey(document []byte, start int) (key string, value int, ok bool) {
 	return key, skipSpace(document, colon+1), true
 }
 
-// Get returns the value at a path of keys, or nil if there is none.
+// Get returns the value at the given path of keys, or nil if there is none.
 func Get(object []byte, path ...string) ([]byte, error) {
 	for _, key := range path {
 		if object == nil || isNull(object) {
@@ -113,7 +116,7 @@ func Get(object []byte, path ...string) ([]byte, error) {
 	return object, nil
 }
 
-// GetString returns the string at a path of keys, or an empty string if there is none.
+// GetString returns the string at the given path of keys, or an empty string if there is none.
 func GetString(object []byte, path ...string) (string, error) {
 	value, err := Get(object, path...)
 	if err != nil || value == nil || isNull(value) {
@@ -126,7 +129,8 @@ func GetString(object []byte, path ...string) (string, error) {
 	return text, nil
 }
 
-// Set appends to dst a copy of object with value at a path of keys. It creates missing objects of the path.
+// Set appends to dst a copy of object with value at the given path of keys. It creates missing objects
+// on the path.
 func Set(dst, object, value []byte, path ...string) ([]byte, error) {
 	if len(path) == 0 {
 		return append(dst, value...), nil
@@ -146,7 +150,7 @@ func Set(dst, object, value []byte, path ...string) ([]byte, error) {
 		}
 		return append(dst, object[at.end:]...), nil
 	}
-	// The new field becomes the first one.
+	// Insert the new field as the first one.
 	first := bytes.IndexByte(object, '{') + 1
 	dst = append(dst, object[:first]...)
 	for i, key := range path {
@@ -163,7 +167,7 @@ func Set(dst, object, value []byte, path ...string) ([]byte, error) {
 	return append(dst, object[first:]...), nil
 }
 
-// Remove appends to dst a copy of object without the value at a path of keys.
+// Remove appends to dst a copy of object without the value at the given path of keys.
 func Remove(dst, object []byte, path ...string) ([]byte, error) {
 	at, found, err := find(object, path[0])
 	switch {
@@ -188,7 +192,7 @@ func Remove(dst, object []byte, path ...string) ([]byte, error) {
 	return append(append(dst, object[:start]...), object[end:]...), nil
 }
 
-// Append appends to dst a copy of array with one more element.
+// Append appends to dst a copy of array with element as the last element.
 func Append(dst, array, element []byte) ([]byte, error) {
 	end := 0
 	if err := eachChild(array, '[', func(at child) bool { end = at.end; return true }); err != nil {
@@ -212,7 +216,8 @@ func Quote(text string) []byte {
 	return quoted
 }
 
-// find returns the position of a field. It returns an error if the field occurs twice.
+// find returns the position of the field with the given key. It returns an error if the field occurs
+// twice.
 func find(object []byte, key string) (position child, found bool, err error) {
 	isDuplicate := false
 	err = eachChild(object, '{', func(at child) bool {
@@ -272,8 +277,8 @@ scan:
 	return i
 }
 
-// closingQuote returns the position of the quote that ends the string whose first quote is at start, or a
-// position beyond the document.
+// closingQuote returns the position of the quote that ends the string that begins at start. If there is
+// none, it returns a position beyond the document.
 func closingQuote(document []byte, start int) int {
 	i := start + 1
 	for ; i < len(document) && document[i] != '"'; i++ {
@@ -284,7 +289,7 @@ func closingQuote(document []byte, start int) int {
 	return i
 }
 
-// unquote decodes a JSON string.
+// unquote decodes a JSON string. ok is false if the string is invalid.
 func unquote(quoted []byte) (text string, ok bool) {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return "", false

@@ -112,8 +112,8 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// FuzzSet checks that a change of a valid object has the same effect as for a decoder, and that
-// invalid documents cause no panic.
+// FuzzSet checks that changing a valid document has the same effect as decoding, changing and encoding
+// it, and that invalid documents cause no panic.
 func FuzzSet(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":null},"c":[1,2]}`), "a", "b")
 	f.Add([]byte(`{"\u0061":1}`), "a", "x")
@@ -125,7 +125,7 @@ func FuzzSet(f *testing.F) {
 			return
 		}
 		if first != string([]rune(first)) || second != string([]rune(second)) {
-			return // invalid UTF-8 in a key is replaced by the encoder
+			return // the encoder replaces invalid UTF-8 in a key
 		}
 		if err == nil {
 			want := maps.Clone(before)

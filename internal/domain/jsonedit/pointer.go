@@ -13,9 +13,10 @@ import (
 // them, and existing policies rely on them.
 type Pointer []string
 
-// PointerError means that a text is not a pointer, or that a pointer refers to no value in a document.
+// PointerError means that a text is not a JSON pointer, or that a pointer refers to no value in the
+// document.
 type PointerError struct {
-	// Pointer is the text of the pointer.
+	// Pointer is the pointer's text.
 	Pointer string
 	// ParentMissing reports whether the object or list that should contain the value is missing too.
 	ParentMissing bool
@@ -54,7 +55,7 @@ func (p Pointer) String() string {
 	return text.String()
 }
 
-// IsWithin reports whether p refers to the value of parent or to a part of it.
+// IsWithin reports whether p refers to the value to which parent refers, or to a part of it.
 func (p Pointer) IsWithin(parent Pointer) bool {
 	return len(p) >= len(parent) && slices.Equal(p[:len(parent)], parent)
 }
@@ -83,7 +84,7 @@ func (p Pointer) Get(document any) (any, error) {
 	return node, nil
 }
 
-// operation is an operation of JSON Patch (RFC 6902).
+// operation is a JSON Patch operation (RFC 6902).
 type operation string
 
 const (
@@ -111,7 +112,7 @@ func (p Pointer) Remove(document any) (changed any, err error) {
 	return p.edit(0, document, remove, nil)
 }
 
-// edit performs an operation in node, to which the first depth tokens of the pointer refer.
+// edit performs an operation in node, which is the value to which the first depth tokens of p refer.
 func (p Pointer) edit(depth int, node any, do operation, value any) (changed any, err error) {
 	if len(p) == 0 {
 		if do == remove {
@@ -152,7 +153,7 @@ func (p Pointer) editList(depth int, list []any, do operation, value any) (chang
 		if p[depth] == "-" {
 			return append(list, value), nil
 		}
-		// An entry can also be inserted after the last one.
+		// An entry can also be inserted after the last entry.
 		positions++
 	}
 	index, err := p.listIndex(depth, len(list), positions)
@@ -173,7 +174,7 @@ func (p Pointer) editList(depth int, list []any, do operation, value any) (chang
 }
 
 // listIndex parses the token at depth as an index into a list of the given length. positions is the
-// number of valid indexes.
+// number of valid non-negative indexes.
 func (p Pointer) listIndex(depth, length, positions int) (int, error) {
 	index, err := strconv.Atoi(p[depth])
 	if err != nil {
@@ -199,7 +200,7 @@ func (p Pointer) noFields(depth int, node any) error {
 		problem: fmt.Sprintf("%q is %s, it has no fields", p[:depth].String(), TypeName(node))}
 }
 
-// TypeName returns the JSON type of a value with its article, such as "a string".
+// TypeName returns the value's JSON type with an article, such as "a string".
 func TypeName(value any) string {
 	switch value.(type) {
 	case nil:

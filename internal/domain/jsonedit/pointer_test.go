@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzPointer checks that ParsePointer parses the result of String to the same pointer.
+// FuzzPointer checks that parsing a pointer's String returns the same pointer.
 func FuzzPointer(f *testing.F) {
 	for _, seed := range []string{"", "/", "/a/b", "/a~1b/~0", "/~", "a", "//"} {
 		f.Add(seed)
