@@ -10,18 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Discovery is the result of a discovery of the groups of a server. Resources holds the lists
-// that were read, by group version. Failed holds the group versions that could not be read.
+// Discovery contains the results of discovering a server's groups. Resources contains the lists that
+// were read, by group version. Failed contains the group versions that could not be read.
 type Discovery struct {
 	Groups    *metav1.APIGroupList
 	Resources map[schema.GroupVersion]*metav1.APIResourceList
 	Failed    map[schema.GroupVersion]error
 }
 
-// ServedVersions returns the versions in which a server serves a kind, in the order of the server.
-// The kind is Absent only if the groups are known, every version of its group was read, and no
-// version contains the kind. The server may still store objects of an absent kind. The result is
-// Unknown if a version of the group could not be read and no other version contains the kind.
+// ServedVersions returns the versions in which the server serves the kind, in the server's order. The
+// kind is Absent only if the groups are known, every version of its group was read, and no version
+// contains the kind. The server may still store objects of an absent kind. The kind is Unknown if a
+// version of its group could not be read and no other version contains it.
 func (d Discovery) ServedVersions(kind schema.GroupKind) ([]string, Availability) {
 	if d.Groups == nil || len(d.Groups.Groups) == 0 {
 		return nil, Unknown
@@ -52,8 +52,8 @@ func (d Discovery) ServedVersions(kind schema.GroupKind) ([]string, Availability
 	}
 }
 
-// UnreadVersions returns the versions of a group whose resources were not read and for which no
-// read failed.
+// UnreadVersions returns the group's versions whose resources are still to be read. Versions for which
+// a read failed are not included.
 func (d Discovery) UnreadVersions(group string) []schema.GroupVersion {
 	return slices.DeleteFunc(d.versionsOfGroup(group), func(version schema.GroupVersion) bool {
 		return d.Resources[version] != nil || d.Failed[version] != nil
@@ -76,10 +76,10 @@ func (d Discovery) versionsOfGroup(name string) []schema.GroupVersion {
 	return versions
 }
 
-// IsObjectAbsent reports whether an error proves that a server serves the kind and has no object
-// with the name. A server that does not serve the path also returns NotFound, but this does not
-// prove that the object is absent. Such a response is not a Status of Kubernetes, or it does not
-// contain the name of the object.
+// IsObjectAbsent reports whether the error proves that a server serves the kind but has no object with
+// the given name. A server that does not serve the path also returns NotFound, but this does not prove
+// that the object does not exist. Such a response either is not a Kubernetes Status, or does not
+// contain the object's name.
 func IsObjectAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -16,9 +16,9 @@ type DiscoveryClient interface {
 	GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error)
 }
 
-// Lookup reports whether an API server serves a kind. If the result is Unknown, the error is the
-// cause. The error is nil if the result is Unknown because the API server listed no resources for
-// the group version of the kind.
+// Lookup returns whether an API server serves the kind. If the result is Unknown, the returned error is
+// the cause. The error is nil if the result is Unknown because the API server listed no resources for
+// the kind's group version.
 func Lookup(api DiscoveryClient, kind schema.GroupVersionKind) (Availability, error) {
 	version := kind.GroupVersion()
 	resources, err := api.ServerResourcesForGroupVersion(version.String())
@@ -36,8 +36,8 @@ func Lookup(api DiscoveryClient, kind schema.GroupVersionKind) (Availability, er
 	return availability, nil
 }
 
-// LookupGroup returns the versions in which an API server serves a kind. If the result is Unknown,
-// the error is the cause.
+// LookupGroup returns the versions in which an API server serves the kind. If the result is Unknown,
+// the returned error is the cause.
 func LookupGroup(api DiscoveryClient, kind schema.GroupKind) ([]string, Availability, error) {
 	groups, resources, failed, err := api.GroupsAndMaybeResources()
 	if err != nil {
@@ -48,8 +48,8 @@ func LookupGroup(api DiscoveryClient, kind schema.GroupKind) ([]string, Availabi
 	if found.Failed == nil {
 		found.Failed = map[schema.GroupVersion]error{}
 	}
-	// API servers without aggregated discovery list the groups without their resources, so the
-	// resources of each version are read separately.
+	// API servers without aggregated discovery list the groups without their resources, so each
+	// version's resources must be read separately.
 	for _, version := range found.UnreadVersions(kind.Group) {
 		list, err := api.ServerResourcesForGroupVersion(version.String())
 		if err != nil {

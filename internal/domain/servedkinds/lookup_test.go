@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fakeServer gives the same answer to each request.
+// fakeServer returns the same response to each request.
 type fakeServer struct {
 	err, groupsErr error
 	groups         *metav1.APIGroupList

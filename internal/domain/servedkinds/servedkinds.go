@@ -1,8 +1,8 @@
-// Package servedkinds determines from the results of discovery whether an API server serves a
-// kind, and whether the watch of the kind must run.
+// Package servedkinds determines from discovery results whether an API server serves a kind, and
+// whether the kind's watch must run.
 //
-// A kind is absent only if a successful response proves it. A failed, empty or partial response
-// proves nothing about the kind, so the watch of the kind stays unchanged.
+// A kind counts as absent only if a successful response proves it. A failed, empty or partial response
+// proves nothing about the kind, so the kind's watch stays unchanged.
 package servedkinds
 
 import (
@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Availability is the result of a discovery for one kind.
+// Availability is the discovery result for one kind.
 type Availability int
 
 const (
-	// Unknown is the result of a discovery that failed or returned nothing.
+	// Unknown means that discovery failed or returned nothing.
 	Unknown Availability = iota
 	// Served means that objects of the kind can be listed and watched.
 	Served
@@ -27,11 +27,11 @@ const (
 	Absent
 )
 
-// KindAvailability returns the availability of a kind from a discovery. resources and err are the
-// response for the group version of the kind. groups are all groups that the server listed, or nil
-// if that request failed. If the group version is not found, the kind is absent only if the listed
-// groups do not contain the group version either. Otherwise the server of the group version may be
-// unavailable.
+// KindAvailability returns the kind's availability according to discovery. resources and err are the
+// response for the kind's group version. groups are all groups that the server listed, or nil if that
+// request failed. If the response for the group version is NotFound, the kind is absent only if the
+// listed groups do not contain the group version either. Otherwise the server that serves the group
+// version may be unavailable.
 func KindAvailability(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList,
 	err error) Availability {
 	switch {
@@ -59,8 +59,7 @@ func isWatchable(r metav1.APIResource) bool {
 	return !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
 }
 
-// lacksGroupVersion reports whether the list of groups is known and does not contain the group
-// version.
+// lacksGroupVersion reports whether the groups are known and do not contain the group version.
 func lacksGroupVersion(groups *metav1.APIGroupList, version schema.GroupVersion) bool {
 	if groups == nil || len(groups.Groups) == 0 {
 		return false
@@ -72,16 +71,16 @@ func lacksGroupVersion(groups *metav1.APIGroupList, version schema.GroupVersion)
 	})
 }
 
-// WatchState is the state of the watch of one kind. The zero value means that the watch runs.
+// WatchState is the state of one kind's watch. The zero value means that the watch runs.
 type WatchState struct {
-	// Stopped is true from the time at which the watch is stopped until the kind is served again.
+	// Stopped is true from when the watch is stopped until the kind is served again.
 	Stopped bool
-	// NotServedSince is the time at which discovery first showed that the kind is no longer
-	// served. It is zero while the kind is served.
+	// NotServedSince is the time at which discovery first showed that the kind is no longer served. It
+	// is zero while the kind is served.
 	NotServedSince time.Time
 }
 
-// WatchAction is the action for a watch.
+// WatchAction tells the caller what to do with a watch.
 type WatchAction int
 
 const (
@@ -93,8 +92,8 @@ const (
 	StartWatch
 )
 
-// Next returns the new state and the action for a discovery result. The watch of a kind that is
-// not served is stopped only after the delay, because a server that has just started may not serve all
+// Next returns the new state and the action for a discovery result. If the kind is not served, its
+// watch is stopped only after the given delay, because a server that has just started may not serve all
 // kinds yet.
 func (w WatchState) Next(availability Availability, now time.Time, delay time.Duration) (WatchState, WatchAction) {
 	switch {
