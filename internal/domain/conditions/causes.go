@@ -10,20 +10,22 @@ import (
 )
 
 const (
-	// maxCauseBytes is the maximum length of one cause if the clusters have different causes.
+	// maxCauseBytes is the maximum length of each cause, in bytes, if the clusters have different
+	// causes.
 	maxCauseBytes = 200
-	// maxNamedClusters is the maximum number of cluster names that are listed for one cause.
+	// maxNamedClusters is the maximum number of cluster names that are listed for each cause.
 	maxNamedClusters = 10
-	// separatorMargin is reserved for the separators between the parts of a message.
+	// separatorMargin is the number of bytes that are reserved for the separators between a message's
+	// parts.
 	separatorMargin = 50
 )
 
-// EnumerateCauses appends the causes of clusters to a text, as "m1, m2: cause; m3: other cause". It
-// appends as many causes as fit into a message, followed by the number of omitted clusters. A cause
+// EnumerateCauses appends the clusters' causes to text, in the form "m1, m2: cause; m3: other cause".
+// It appends as many causes as fit into a message, followed by the number of omitted clusters. A cause
 // that all clusters share may use the whole message.
 //
-// Clusters are sorted by name, and clusters with the same cause are listed together. The result has
-// at most MaxMessageBytes bytes. Equal input gives equal text.
+// Clusters are sorted by name, and clusters with the same cause are listed together. The result has at
+// most MaxMessageBytes bytes. Equal arguments result in equal text.
 func EnumerateCauses(text string, byCluster map[string]string) string {
 	groups := groupByCause(byCluster, causeLimit(text, byCluster))
 	limit := MaxMessageBytes - len("; and 1000000 more clusters")
@@ -45,7 +47,7 @@ func EnumerateCauses(text string, byCluster map[string]string) string {
 	return text + strings.Join(parts, "; ")
 }
 
-// causeGroup is a cause with the clusters that share it.
+// causeGroup contains a cause and the clusters that share it.
 type causeGroup struct {
 	clusters []string
 	cause    string
@@ -59,8 +61,8 @@ func (c causeGroup) String() string {
 	return strings.Join(names, ", ") + ": " + c.cause
 }
 
-// groupByCause groups clusters by their cause. Each cause is truncated to the given number of
-// bytes. The groups are sorted by their first cluster.
+// groupByCause groups clusters by their cause. Each cause is truncated to the given number of bytes.
+// The groups are sorted by their first cluster.
 func groupByCause(byCluster map[string]string, bytes int) []causeGroup {
 	var list []causeGroup
 	at := map[string]int{}
@@ -77,7 +79,7 @@ func groupByCause(byCluster map[string]string, bytes int) []causeGroup {
 	return list
 }
 
-// causeLimit returns the maximum length of each cause in bytes.
+// causeLimit returns the maximum length of each cause, in bytes.
 func causeLimit(text string, byCluster map[string]string) int {
 	if sets.New(slices.Collect(maps.Values(byCluster))...).Len() > 1 {
 		return maxCauseBytes

@@ -1,15 +1,15 @@
-// Package conditions sets status conditions, limits their content, and reports whether a write
-// would change anything.
+// Package conditions sets status conditions, limits their content, and reports whether a write would
+// change anything.
 //
 // Invariants:
-//   - every type and reason that this project writes is a row of Table;
-//   - lastTransitionTime changes only with the status, so it shows how long the current status
-//     has lasted;
-//   - observedGeneration is stored on every write, so readers can distinguish a condition of
-//     the current spec from one of an older spec;
-//   - messages are limited in size, because a condition is rewritten often and every watcher
-//     of the object reads it;
-//   - the package has no clock: the caller passes the time.
+//   - Every type and reason that this project writes is a row of Table.
+//   - lastTransitionTime changes only with the status, so it shows how long the current status has
+//     lasted.
+//   - observedGeneration is stored on every write, so that readers can distinguish a condition for the
+//     current spec from a condition for an older spec.
+//   - Messages are limited in size, because a condition is written often and everyone who watches the
+//     object receives it.
+//   - The package has no clock: the caller passes the time.
 package conditions
 
 import (
@@ -19,14 +19,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxMessageBytes limits the message of a condition. Longer messages are cut at the last whole
-// rune that leaves space for the ellipsis.
+// MaxMessageBytes is the maximum length of a condition's message, in bytes. Longer messages are
+// truncated without splitting a rune, and end with an ellipsis.
 const MaxMessageBytes = 1024
 
 const ellipsis = "..."
 
-// Set stores c in conditions and reports whether anything changed, so that the caller can skip a
-// write that would change nothing.
+// Set stores c in conditions and reports whether anything changed, so that the caller can skip a write
+// that would change nothing.
 //
 // c.LastTransitionTime is the current time. It is stored only if the condition is new or its status
 // differs from the stored status. c.ObservedGeneration is the generation of the object that c
@@ -48,7 +48,8 @@ func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool) {
 	return true
 }
 
-// Get returns the condition with that type, or nil. The result points into conditions.
+// Get returns the condition of the given type, or nil if there is none. The result points into
+// conditions.
 func Get(conditions []metav1.Condition, conditionType string) *metav1.Condition {
 	for i := range conditions {
 		if conditions[i].Type == conditionType {
@@ -58,31 +59,30 @@ func Get(conditions []metav1.Condition, conditionType string) *metav1.Condition 
 	return nil
 }
 
-// Remove deletes the condition with that type and reports whether it existed.
+// Remove deletes the condition of the given type and reports whether it existed.
 func Remove(conditions *[]metav1.Condition, conditionType string) (changed bool) {
 	before := len(*conditions)
 	*conditions = slices.DeleteFunc(*conditions, func(c metav1.Condition) bool { return c.Type == conditionType })
 	return len(*conditions) != before
 }
 
-// HasStatus reports whether the condition exists and has that status. It returns false for a
-// condition that is missing.
+// HasStatus reports whether the condition of the given type exists and has the given status.
 func HasStatus(conditions []metav1.Condition, conditionType string, status metav1.ConditionStatus) bool {
 	c := Get(conditions, conditionType)
 	return c != nil && c.Status == status
 }
 
-// LimitMessage truncates message to MaxMessageBytes; see Truncate.
+// LimitMessage truncates message to MaxMessageBytes. See Truncate.
 func LimitMessage(message string) string { return Truncate(message, MaxMessageBytes) }
 
-// Truncate shortens text to the given number of bytes, at least 8, without splitting a rune. Text
-// that was shortened ends with an ellipsis. Bytes that are not UTF-8 are kept.
+// Truncate shortens text to the given number of bytes, which must be at least 8, without splitting a
+// rune. Text that was shortened ends with an ellipsis. Bytes that are not UTF-8 are kept.
 func Truncate(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text
 	}
 	end := bytes - len(ellipsis)
-	// A rune has at most four bytes, so its start is at most three bytes back.
+	// A rune has at most four bytes, so it begins at most three bytes earlier.
 	for step := 0; step < utf8.UTFMax-1 && !utf8.RuneStart(text[end]); step++ {
 		end--
 	}

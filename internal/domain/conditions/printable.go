@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// ToPrintable returns text on one line without control characters, which a terminal would
-// execute. Each run of spaces, newlines and tabs becomes one space. Each other character that
-// is not printable becomes a question mark. Printable text is returned unchanged.
+// ToPrintable returns text on one line without control characters, which a terminal would execute. It
+// replaces each run of spaces, newlines and tabs by one space, and each other character that is not
+// printable by a question mark. Printable text is returned unchanged.
 func ToPrintable(text string) string {
 	if isPrintable(text) {
 		return text

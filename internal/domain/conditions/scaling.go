@@ -6,8 +6,8 @@ import (
 	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
 )
 
-// scalingRows returns the conditions of FederatedHPA. Their type is
-// HorizontalPodAutoscalerCondition of Kubernetes, which has no observedGeneration.
+// scalingRows returns the conditions of FederatedHPAs. Their type is Kubernetes'
+// HorizontalPodAutoscalerCondition, which has no observedGeneration.
 func scalingRows() []Row {
 	kinds := []string{autoscalingv1alpha1.FederatedHPAKind}
 	able, active, limited := string(autoscalingv2.AbleToScale), string(autoscalingv2.ScalingActive), string(autoscalingv2.ScalingLimited)

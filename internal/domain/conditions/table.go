@@ -14,20 +14,20 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Row is one condition that this project writes.
+// Row describes a condition that this project writes.
 type Row struct {
 	// Kinds are the kinds of objects that have the condition.
 	Kinds  []string
 	Type   string
 	Status metav1.ConditionStatus
 	Reason string
-	// When describes the situation in which the condition is written. It is used in the
-	// documentation.
+	// When describes the situation in which the condition is written. The documentation contains this
+	// text.
 	When string
 }
 
 // Table returns every condition that this project writes, sorted by kind. It does not contain
-// conditions that are reserved in the API but never written.
+// conditions that the API reserves but that are never written.
 func Table() []Row {
 	var table []Row
 	for _, rows := range [][]Row{clusterRows(), requestRows(), workRows(), bindingRows(), templateRows(), serviceRows(), scalingRows(),
@@ -107,7 +107,7 @@ func clusterRows() []Row {
 	}
 }
 
-// requestRows returns the conditions of the certificate requests of agents.
+// requestRows returns the conditions of agents' CertificateSigningRequests.
 func requestRows() []Row {
 	kinds := []string{"CertificateSigningRequest"}
 	notApproved := clusterv1alpha1.AgentNotApproved
@@ -201,8 +201,7 @@ func bindingRows() []Row {
 	}
 }
 
-// templateRows returns the conditions of templates. It does not contain the reasons that members
-// set.
+// templateRows returns the conditions of templates, without the reasons that members set.
 func templateRows() []Row {
 	kinds := []string{"Deployment"}
 	var rows []Row

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reasonPattern is the format of reasons. The API server rejects reasons in another format.
+// reasonPattern matches valid reasons. The API server rejects all other reasons.
 var reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 func TestTableRows(t *testing.T) {
