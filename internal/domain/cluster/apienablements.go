@@ -9,8 +9,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// APIEnablements returns the APIs of a member in the form of the status of a Cluster: sorted by
-// group and version, each with its resources sorted by name, without subresources.
+// APIEnablements returns a member's APIs in the form of a Cluster's status: sorted by group and
+// version, each with its resources sorted by name, without subresources.
 func APIEnablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnablement {
 	enablements := make([]clusterv1alpha1.APIEnablement, 0, len(lists))
 	for _, list := range lists {
@@ -30,8 +30,8 @@ func APIEnablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnable
 	return enablements
 }
 
-// CompleteAPIEnablementsCondition returns the condition that reports whether a list of APIs is
-// complete. complete is true if discovery ended without an error.
+// CompleteAPIEnablementsCondition returns the condition that reports whether the API list is complete.
+// complete is true if discovery ended without an error.
 func CompleteAPIEnablementsCondition(enablements []clusterv1alpha1.APIEnablement, complete bool, generation int64,
 	now metav1.Time) metav1.Condition {
 	condition := metav1.Condition{
@@ -53,10 +53,10 @@ func CompleteAPIEnablementsCondition(enablements []clusterv1alpha1.APIEnablement
 	return condition
 }
 
-// MergeAPIEnablements returns the entries that discovery read (seen), and keeps the stored entries
-// of the groups that discovery could not read. A failed discovery of a group does not prove that
-// the group was removed. isUnread reports whether a group version was not read; nil means that all
-// group versions were read. If seen is empty, all stored entries are kept.
+// MergeAPIEnablements returns the entries in seen, which discovery read, and the stored entries of the
+// groups that discovery could not read, because a group's failed discovery does not prove that the
+// group was removed. isUnread reports whether a group version was not read. If it is nil, all group
+// versions were read. If seen is empty, all stored entries are kept.
 func MergeAPIEnablements(stored, seen []clusterv1alpha1.APIEnablement,
 	isUnread func(groupVersion string) bool) []clusterv1alpha1.APIEnablement {
 	merged := slices.Clone(seen)

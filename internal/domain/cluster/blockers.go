@@ -17,33 +17,31 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// DeletingCluster holds a Cluster that is being deleted and the objects that may block its
-// deletion.
+// DeletingCluster contains a Cluster in deletion and the objects that may block its deletion.
 type DeletingCluster struct {
 	Cluster *clusterv1alpha1.Cluster
-	// ExecutionNamespace is the execution namespace of the Cluster, or nil if there is none.
+	// ExecutionNamespace is the Cluster's execution namespace, or nil if there is none.
 	ExecutionNamespace *corev1.Namespace
-	// Works are the first Works in the execution namespace. WorkCount is the number of all Works in
-	// that namespace.
+	// Works are the first Works in the execution namespace. WorkCount is the number of all Works there.
 	Works     []workv1alpha1.Work
 	WorkCount int
-	// Warnings are events of type Warning about Works.
+	// Warnings are the Works' events of type Warning.
 	Warnings []corev1.Event
-	// Bindings are the first bindings that list the Cluster in spec.clusters. MoreBindings is true
-	// if there are more such bindings.
+	// Bindings are the first bindings that list the Cluster in spec.clusters. MoreBindings is true if
+	// there are more.
 	Bindings     []binding.Object
 	MoreBindings bool
 }
 
 // worksDeletingMessage is the message for Works in deletion whose status does not show what blocks
-// their deletion.
+// them.
 const worksDeletingMessage = "their objects are being deleted in the cluster, see the events of the Works"
 
 // maxQuoteBytes limits the text that a message quotes from a condition or an event, in bytes.
 const maxQuoteBytes = 300
 
-// Blockers returns a line for each object that blocks the deletion of the Cluster, with the reason
-// that the object itself shows. If no object blocks the deletion, the result is empty.
+// Blockers returns one line for each object that blocks the Cluster's deletion, with the reason that
+// the object itself shows. The result is empty if no object blocks the deletion.
 func (d DeletingCluster) Blockers() []string {
 	holders := d.namespaceBlockers()
 	if d.WorkCount > 0 && len(d.Works) > 0 {
@@ -66,8 +64,8 @@ func (d DeletingCluster) Blockers() []string {
 	return holders
 }
 
-// conditionReason returns the reason that the conditions of the Cluster show. The conditions are
-// used because the control plane may read objects that the caller may not read.
+// conditionReason returns the reason that the Cluster's conditions show. The conditions are useful
+// because the control plane may read objects that the caller may not read.
 func (d DeletingCluster) conditionReason() []string {
 	stored := d.Cluster.Status.Conditions
 	if leaving := conditions.Get(stored, clusterv1alpha1.ClusterConditionLeaving); leaving != nil && leaving.Status == metav1.ConditionTrue {
@@ -79,7 +77,7 @@ func (d DeletingCluster) conditionReason() []string {
 	return nil
 }
 
-// namespaceBlockers returns the reasons why the execution namespace blocks the deletion.
+// namespaceBlockers returns why the execution namespace blocks the deletion.
 func (d DeletingCluster) namespaceBlockers() (holders []string) {
 	if d.ExecutionNamespace == nil {
 		return nil
@@ -99,9 +97,8 @@ func (d DeletingCluster) namespaceBlockers() (holders []string) {
 	return holders
 }
 
-// isRemovalStarted reports whether the control plane has begun to remove the Cluster. For a cluster
-// in Pull mode, Works in deletion show this already, because the execution namespace is deleted
-// only after the Works.
+// isRemovalStarted reports whether the control plane has begun to remove the Cluster. In Pull mode,
+// Works in deletion already show this, because the execution namespace is deleted only after the Works.
 func (d DeletingCluster) isRemovalStarted() bool {
 	if !d.ExecutionNamespace.DeletionTimestamp.IsZero() {
 		return true
@@ -110,8 +107,8 @@ func (d DeletingCluster) isRemovalStarted() bool {
 		slices.ContainsFunc(d.Works, func(work workv1alpha1.Work) bool { return work.DeletionTimestamp != nil })
 }
 
-// worksBlocker returns the number of remaining Works and the reason of one of them. It prefers a
-// Work whose own status shows a reason.
+// worksBlocker returns the number of remaining Works and one Work's reason. It prefers a Work whose own
+// status shows a reason.
 func (d DeletingCluster) worksBlocker() string {
 	chosen, cause := d.Works[0], ""
 	for _, work := range d.Works {
@@ -128,7 +125,7 @@ func (d DeletingCluster) worksBlocker() string {
 		cmp.Or(d.unreachableReason(), cause, d.pendingReason(chosen)))
 }
 
-// unreachableReason returns why the objects of Works cannot be deleted in the cluster.
+// unreachableReason returns why the Works' objects cannot be deleted in the cluster.
 func (d DeletingCluster) unreachableReason() string {
 	ready := conditions.Get(d.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	answering := conditions.Get(d.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
@@ -144,8 +141,8 @@ func (d DeletingCluster) unreachableReason() string {
 	}
 }
 
-// workReason returns the reason that a Work itself shows: its deletion is held, the cluster rejects
-// the deletion of an object, or another owner set a finalizer.
+// workReason returns the reason that the Work itself shows: its deletion is held, the cluster rejects
+// an object's deletion, or another owner has set a finalizer.
 func (d DeletingCluster) workReason(work workv1alpha1.Work) string {
 	if held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld); held != nil && held.Status == metav1.ConditionTrue {
 		return describeCondition(*held)
@@ -170,7 +167,7 @@ func (d DeletingCluster) workReason(work workv1alpha1.Work) string {
 	return ""
 }
 
-// pendingReason returns the reason for a Work that shows no reason itself.
+// pendingReason returns the reason for a Work that shows none itself.
 func (d DeletingCluster) pendingReason(work workv1alpha1.Work) string {
 	if work.DeletionTimestamp == nil {
 		return "the Work is not being deleted yet"
@@ -178,7 +175,7 @@ func (d DeletingCluster) pendingReason(work workv1alpha1.Work) string {
 	return worksDeletingMessage
 }
 
-// bindingReason returns why a binding still lists the Cluster, according to its spec and
+// bindingReason returns why the binding still lists the Cluster, according to the binding's spec and
 // conditions.
 func bindingReason(bound binding.Object) string {
 	spec := bound.BindingSpec()
@@ -214,8 +211,7 @@ func withMessage(reason, message string) string {
 	return strings.TrimSuffix(reason+": "+conditions.Truncate(strings.TrimSpace(message), maxQuoteBytes), ": ")
 }
 
-// lastEventTime returns the latest time of an event. The two APIs of events use different
-// fields.
+// lastEventTime returns the event's latest time. The two event APIs use different fields.
 func lastEventTime(event corev1.Event) time.Time {
 	seen := event.LastTimestamp.Time
 	if event.EventTime.After(seen) {

@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// deletionTime is when the objects of these tests were deleted.
+// deletionTime is when the objects in these tests were deleted.
 var deletionTime = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 
 // leavingWork returns a Work that is being deleted.
@@ -30,7 +30,7 @@ func leavingWork(name string, conditions ...metav1.Condition) workv1alpha1.Work 
 	}
 }
 
-// warning returns a warning event about a Work, the given number of seconds after deletionTime.
+// warning returns a Work's warning event that occurred the given number of seconds after deletionTime.
 func warning(work string, seconds int, message string) corev1.Event {
 	return corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Name: work, UID: types.UID("uid of " + work)},

@@ -10,13 +10,13 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// maxListedBounds is the number of exceeded limits that a condition names. Of the other exceeded
-// limits, the condition states only the number.
+// maxListedBounds is the maximum number of exceeded limits that the condition describes. The condition
+// only counts the other exceeded limits.
 const maxListedBounds = 5
 
-// WithinBoundsCondition returns the condition that reports whether the data of a member is within
-// the size limits. exceeded holds the limits that the data exceeded lately, in order. It returns
-// nil for a cluster that never exceeded a limit.
+// WithinBoundsCondition returns the condition that reports whether the member's data is within the size
+// limits. exceeded describes, in order, the limits that the data recently exceeded.
+// WithinBoundsCondition returns nil for a cluster that never exceeded a limit.
 func WithinBoundsCondition(stored *metav1.Condition, exceeded []string, generation int64, now metav1.Time) *metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionWithinBounds, Status: metav1.ConditionTrue,

@@ -1,11 +1,11 @@
-// Package cluster sets the defaults of Clusters and validates them, and computes their health,
-// resources and API lists.
+// Package cluster sets the defaults of Clusters, validates them, and computes their health, resources
+// and API lists.
 //
 // Invariants:
-//   - Default and Canonicalize are idempotent: a second call does not change a Cluster, so a client
+//   - Default and Canonicalize are idempotent: a second call does not change a Cluster. So a client
 //     that writes a Cluster back unchanged never increases its generation.
 //   - The resource models that Default sets pass the checks of Validate.
-//   - Nothing here reads a clock; the caller passes the time of a taint.
+//   - No function reads a clock. The caller passes the time.
 package cluster
 
 import (
@@ -15,8 +15,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Default sets DefaultModels in a new Cluster without resource models. It brings given models into
-// the form of StandardizeModels.
+// Default sets DefaultModels in a new Cluster without resource models. Otherwise it standardizes the
+// Cluster's models, see StandardizeModels.
 func Default(cluster *clusterv1alpha1.Cluster) {
 	if len(cluster.Spec.ResourceModels) == 0 {
 		cluster.Spec.ResourceModels = DefaultModels()
@@ -25,11 +25,11 @@ func Default(cluster *clusterv1alpha1.Cluster) {
 	cluster.Spec.ResourceModels = StandardizeModels(cluster.Spec.ResourceModels)
 }
 
-// Canonicalize brings fields that can be written in several ways into one form.
+// Canonicalize converts fields that can be written in several ways to one form.
 //
-// A NoExecute taint without a time gets the current time, because toleration seconds are counted
-// from that time. The deprecated field zone, which older clients set, is moved into the list zones.
-// If both fields are set, Canonicalize moves nothing and Validate rejects the Cluster.
+// A NoExecute taint without a time gets the current time, because tolerationSeconds are counted from
+// that time. The deprecated field zone, which older clients set, is moved into the list zones. If both
+// fields are set, Canonicalize moves nothing and Validate rejects the Cluster.
 func Canonicalize(cluster *clusterv1alpha1.Cluster, now metav1.Time) {
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]

@@ -16,21 +16,21 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Validity is the period in which a credential can be used. The zero value does not expire.
+// Validity is the period in which a credential can be used. A zero Until means that it does not expire.
 type Validity struct {
 	From, Until time.Time
-	// Credential is the name of the credential that expires first: the token or the CA certificate.
+	// Credential names the credential that expires first: the token or the CA certificate.
 	Credential string
 }
 
-// Credentials describe the credentials for a member.
+// Credentials describe the control plane's credentials for a member.
 type Credentials struct {
-	// Secret is the namespace/name of the Secret with the credentials.
+	// Secret is the namespace/name of the Secret that contains the credentials.
 	Secret string
 	// Validity is the validity of the credential that expires first.
 	Validity Validity
-	// Rejected reports whether the member rejects the credentials. SecretMissing reports whether
-	// the Secret does not exist anymore, so that its last credentials are still used.
+	// Rejected reports whether the member rejects the credentials. SecretMissing reports whether the
+	// Secret no longer exists, so that the credentials that were last read from it are still used.
 	Rejected, SecretMissing bool
 }
 
@@ -39,10 +39,10 @@ const (
 	caCredential    = "CA certificate"
 )
 
-// ValidityOf returns how long the credentials in a Secret can be used: until the token expires or
-// the last of the CA certificates expires, whichever is first. It ignores CA certificates if
-// insecure is true, because then the server is not verified. Data that cannot be parsed is treated
-// as not expiring, because its meaning is unknown.
+// ValidityOf returns how long the credentials in a Secret can be used: until the token or the last of
+// the CA certificates expires, whichever is first. If insecure is true, it ignores CA certificates,
+// because then the server is not verified. Data that cannot be parsed counts as not expiring, because
+// its meaning is unknown.
 func ValidityOf(data map[string][]byte, insecure bool) Validity {
 	earliest := tokenValidity(data[clusterv1alpha1.SecretTokenKey])
 	if insecure {
@@ -55,11 +55,11 @@ func ValidityOf(data map[string][]byte, insecure bool) Validity {
 	return earliest
 }
 
-// maxUnixTime is the maximum time in a token. Later times cannot be formatted.
+// maxUnixTime is the maximum time in a token, in seconds since 1970. Later times cannot be formatted.
 const maxUnixTime = 253402300799 // the end of the year 9999
 
-// tokenValidity parses the validity from the claims of a service account token. The zero value
-// means that the token does not expire. It does not verify the token, because the member does that.
+// tokenValidity parses the validity from a ServiceAccount token's claims. The zero value means that the
+// token does not expire. The token is not verified, because the member does that.
 func tokenValidity(raw []byte) Validity {
 	parts := bytes.Split(bytes.TrimSpace(raw), []byte("."))
 	if len(parts) != 3 {
@@ -95,8 +95,8 @@ func unixTime(claim *float64) (time.Time, bool) {
 	return time.Unix(int64(*claim), 0).UTC(), true
 }
 
-// caValidity returns the validity of the certificate in a bundle that expires last. As long as one
-// certificate is valid, that certificate may be the one that verifies the server.
+// caValidity returns the validity of the bundle's last-to-expire certificate. As long as one
+// certificate is valid, it may be the one that verifies the server.
 func caValidity(bundle []byte) Validity {
 	var latest Validity
 	for {
@@ -113,16 +113,15 @@ func caValidity(bundle []byte) Validity {
 }
 
 const (
-	// expiryNoticeShare defines when a credential expires soon: in the last 1/expiryNoticeShare of
-	// its validity.
+	// expiryNoticeShare defines when a credential expires soon: in the last 1/expiryNoticeShare of its
+	// validity.
 	expiryNoticeShare = 10
-	// maxExpiryNotice is the maximum time before the expiry at which a credential counts as
-	// expiring soon.
+	// maxExpiryNotice is the maximum time before the expiry from which a credential expires soon.
 	maxExpiryNotice = 30 * 24 * time.Hour
 )
 
-// expiresSoonAt returns the time from which the credential expires soon: in the last tenth of the
-// validity, at most 30 days before the expiry.
+// expiresSoonAt returns the time from which the credential expires soon: in the last tenth of its
+// validity, but at most 30 days before the expiry.
 func (v Validity) expiresSoonAt() time.Time {
 	notice := maxExpiryNotice
 	if !v.From.IsZero() {
@@ -131,7 +130,7 @@ func (v Validity) expiresSoonAt() time.Time {
 	return v.Until.Add(-notice)
 }
 
-// RejectedMessage returns the message that the member rejects the credentials.
+// RejectedMessage returns the message that the member rejects the given credentials.
 func RejectedMessage(c Credentials) string {
 	return fmt.Sprintf("the cluster rejects the token in Secret %s: %s", c.Secret, replaceSecretHint)
 }
@@ -139,9 +138,9 @@ func RejectedMessage(c Credentials) string {
 // replaceSecretHint tells users how to replace credentials that no longer work.
 const replaceSecretHint = "put a new one there, it is used at once"
 
-// CredentialsCondition returns the condition on the credentials of a Cluster. stored is the stored
-// condition, or nil if there is none. It returns nil as long as there is nothing to report, because
-// the member accepts the credentials and the credentials do not expire.
+// CredentialsCondition returns the condition for a Cluster's credentials. stored is the stored
+// condition, or nil if there is none. The result is nil as long as there is nothing to report, because
+// the member accepts the credentials and they do not expire.
 func CredentialsCondition(stored *metav1.Condition, c Credentials, generation int64, now time.Time) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionCredentialsValid, Status: metav1.ConditionTrue,
@@ -177,8 +176,8 @@ func CredentialsCondition(stored *metav1.Condition, c Credentials, generation in
 	return condition
 }
 
-// CredentialsProblem returns the message of the condition on the credentials if the cluster does not
-// accept them, and an empty string otherwise.
+// CredentialsProblem returns the message of the stored condition if the cluster does not accept the
+// credentials, and otherwise an empty string.
 func CredentialsProblem(stored []metav1.Condition) string {
 	condition := conditions.Get(stored, clusterv1alpha1.ClusterConditionCredentialsValid)
 	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason == clusterv1alpha1.CredentialsMissingReason {

@@ -10,14 +10,14 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// IsReady reports whether the condition Ready of a cluster is True.
+// IsReady reports whether the cluster's condition Ready is True.
 func IsReady(cluster *clusterv1alpha1.Cluster) bool {
 	return conditions.HasStatus(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
-// HealthTaints returns the taints of a cluster according to its condition Ready: not-ready if the
-// condition is False or missing, unreachable if it is Unknown, and neither of these taints if it is
-// True. All other taints stay. A new taint gets the given time.
+// HealthTaints returns the cluster's taints according to its condition Ready: it adds the taint
+// not-ready if the condition is False or missing, adds unreachable if it is Unknown, and removes both
+// if it is True. All other taints stay. A new taint gets the given time.
 func HealthTaints(cluster *clusterv1alpha1.Cluster, now metav1.Time) []corev1.Taint {
 	wantedKey := ""
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)

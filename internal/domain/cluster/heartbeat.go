@@ -9,7 +9,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// GracePeriods are the times that a cluster in pull mode may send no heartbeat before it counts as
+// GracePeriods specify how long a cluster in pull mode may send no heartbeat before it counts as
 // unreachable.
 type GracePeriods struct {
 	// Period is for a cluster that has reported before.
@@ -18,33 +18,33 @@ type GracePeriods struct {
 	Startup time.Duration
 }
 
-// DefaultGracePeriods returns 40 seconds, the time of four renewals of a Lease, and 60 seconds
-// for startup.
+// DefaultGracePeriods returns a Period of 40 seconds, in which a Lease is renewed four times, and a
+// Startup of 60 seconds.
 func DefaultGracePeriods() GracePeriods {
 	return GracePeriods{Period: 40 * time.Second, Startup: time.Minute}
 }
 
-// Heartbeat holds the values that the agent of a cluster in pull mode writes regularly.
+// Heartbeat contains the data that the agent of a cluster in pull mode writes regularly.
 type Heartbeat struct {
-	// Ready is the condition Ready of the Cluster, or nil if it has none.
+	// Ready is the Cluster's condition Ready, or nil if it has none.
 	Ready *metav1.Condition
-	// LeaseRenewed is the renew time of the Lease of the cluster, by the clock of the cluster. It
-	// is nil if there is no renew time. It is only compared with earlier values, because clocks
+	// LeaseRenewed is the renew time of the cluster's Lease, by the cluster's clock, or nil if there is
+	// none. It is only compared with earlier values, because the clocks of the cluster and this process
 	// differ.
 	LeaseRenewed *metav1.MicroTime
 }
 
-// HeartbeatRecord is the last heartbeat of a cluster.
+// HeartbeatRecord contains a cluster's last heartbeat.
 type HeartbeatRecord struct {
 	Heartbeat Heartbeat
-	// LastSeen is when the heartbeat changed last, by the clock of this process.
+	// LastSeen is when the heartbeat last changed, by this process's clock.
 	LastSeen time.Time
 }
 
 // RecordHeartbeat returns the record after one more observation. record is nil at the first
-// observation, which counts as a heartbeat, because a process that has just started knows of no
-// missed heartbeats. A part of the heartbeat that disappears, such as a deleted Lease, does not
-// count as a heartbeat.
+// observation, which counts as a heartbeat, because a process that has just started knows of no missed
+// heartbeats. If a part of the heartbeat disappears, for example because the Lease was deleted, this
+// does not count as a heartbeat.
 func RecordHeartbeat(record *HeartbeatRecord, heartbeat Heartbeat, now time.Time) HeartbeatRecord {
 	if record == nil {
 		return HeartbeatRecord{Heartbeat: heartbeat, LastSeen: now}
@@ -57,9 +57,9 @@ func RecordHeartbeat(record *HeartbeatRecord, heartbeat Heartbeat, now time.Time
 	return *record
 }
 
-// MissedHeartbeatCondition returns the condition Ready=Unknown for a cluster that sent no heartbeat
-// for longer than its grace period. It returns nil for any other cluster, for a cluster that has
-// that condition already, and for a deleted cluster that has no Works left.
+// MissedHeartbeatCondition returns the condition Ready=Unknown for a cluster that sent no heartbeat for
+// longer than its grace period. It returns nil for all other clusters, for a cluster that already has
+// this condition, and for a deleted cluster without remaining Works.
 func MissedHeartbeatCondition(record HeartbeatRecord, ready *metav1.Condition, periods GracePeriods, generation int64,
 	now time.Time) *metav1.Condition {
 	limit, reason, message := periods.Period, clusterv1alpha1.ClusterReasonStatusUnknown,

@@ -10,22 +10,22 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// IdentityCheck is the result of comparing a member with spec.id of its Cluster. The zero value
-// means that the member need not be identified, or that it was not called.
+// IdentityCheck is the result of comparing a member with its Cluster's spec.id. The zero value means
+// that the member need not be identified, or that no request was sent to it.
 type IdentityCheck struct {
 	// Proven reports whether the member is the cluster with spec.id.
 	Proven bool
-	// OtherID is the UID of the namespace kube-system if the member is another cluster.
+	// OtherID is the UID of the member's namespace kube-system if the member is another cluster.
 	OtherID string
 	// UnknownCause is the reason why the member could not be identified.
 	UnknownCause string
 }
 
-// maxIDBytes is the maximum length of the ID of a cluster, in bytes.
+// maxIDBytes is the maximum length of a cluster's ID, in bytes.
 const maxIDBytes = 64
 
-// IsValidID reports whether a text can be the ID of a cluster, which is a UID. The check is needed
-// because the member sends the ID and a message asks users to put the ID on a command line.
+// IsValidID reports whether text can be a cluster's ID, which is a UID. The check is needed because the
+// member sends the ID, and a message asks users to pass the ID on a command line.
 func IsValidID(text string) bool {
 	if text == "" || len(text) > maxIDBytes {
 		return false
@@ -45,9 +45,9 @@ func MismatchMessage(cluster, endpoint, expected, seen string) string {
 		cluster, expected, endpoint, seen, cluster, seen)
 }
 
-// IdentityCondition returns the condition on the identity of a member. stored is the stored
-// condition, or nil if there is none. It returns nil if the stored condition stays unchanged. A
-// cluster that always had the registered ID gets no condition.
+// IdentityCondition returns the condition for a member's identity. stored is the stored condition, or
+// nil if there is none. The result is nil if the stored condition stays unchanged. A cluster that has
+// always had the registered ID gets no condition.
 func IdentityCondition(stored *metav1.Condition, of IdentityCheck, message string, generation int64, now time.Time) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionIdentityMismatch, ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
@@ -67,8 +67,8 @@ func IdentityCondition(stored *metav1.Condition, of IdentityCheck, message strin
 	return condition
 }
 
-// UnidentifiedCondition returns the condition Ready of a cluster that responds but is not proven to
-// be the registered cluster.
+// UnidentifiedCondition returns the condition Ready for a cluster that responds but is not proven to be
+// the registered cluster.
 func UnidentifiedCondition(of IdentityCheck, message string, generation int64, now metav1.Time) metav1.Condition {
 	reason := clusterv1alpha1.IdentityUnknownReason
 	if of.OtherID != "" {

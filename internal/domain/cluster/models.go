@@ -11,22 +11,22 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// UnboundedMax is the maximum of the highest grade.
+// UnboundedMax is the maximum value of the highest grade.
 const UnboundedMax int64 = math.MaxInt64
 
 const gibibyte int64 = 1 << 30
 
-// defaultGradeBounds returns the limits between the default grades, in cores and GiB. Grade i is
-// from bound i (included) to bound i+1 (excluded).
+// defaultGradeBounds returns the limits between the default grades, in cores and GiB. Grade i is from
+// bound i (inclusive) to bound i+1 (exclusive).
 func defaultGradeBounds() []struct{ cores, gibibytes int64 } {
 	return []struct{ cores, gibibytes int64 }{
 		{0, 0}, {1, 4}, {2, 16}, {4, 32}, {8, 64}, {16, 128}, {32, 256}, {64, 512}, {128, 1024},
 	}
 }
 
-// DefaultModels returns the nine grades of nodes for a Cluster whose owner defines no grades. The
-// lowest grade is [0,1) cores and [0,4) GiB of memory. The highest grade is 128 cores and 1 TiB or
-// more. The caller may change the result.
+// DefaultModels returns the nine node grades for a Cluster whose owner defines none. The lowest grade
+// is [0,1) cores and [0,4) GiB of memory. The highest grade is 128 cores and 1 TiB or more. The caller
+// may change the result.
 func DefaultModels() []clusterv1alpha1.ResourceModel {
 	bounds := defaultGradeBounds()
 	models := make([]clusterv1alpha1.ResourceModel, len(bounds))
@@ -54,9 +54,9 @@ func newModelRange(name corev1.ResourceName, lower, upper int64, format resource
 	}
 }
 
-// StandardizeModels returns the models sorted by grade. The lowest grade begins at 0 and the
-// highest grade ends at UnboundedMax, so that every node has a grade. It does not change the
-// argument.
+// StandardizeModels returns the models sorted by grade. The result's lowest grade begins at 0 and its
+// highest grade ends at UnboundedMax, so that every node has a grade. StandardizeModels does not change
+// its argument.
 func StandardizeModels(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.ResourceModel {
 	if len(models) == 0 {
 		return models

@@ -15,7 +15,7 @@ import (
 
 const unbounded = "9223372036854775807"
 
-// model returns a model for a grade with ranges from triples of resource name, min and max.
+// model returns the model of a grade. ranges are triples of resource name, min and max.
 func model(grade uint, ranges ...string) clusterv1alpha1.ResourceModel {
 	m := clusterv1alpha1.ResourceModel{Grade: grade}
 	for i := 0; i+2 < len(ranges); i += 3 {
@@ -82,9 +82,9 @@ func TestStandardizeModels(t *testing.T) {
 	}
 }
 
-// TestStandardizedModelsOfRisingBoundsAreValid checks that standardized models pass validation and
-// do not change in a second pass, for any ascending sequence of bounds, in any order of grades and
-// with any outer bounds.
+// TestStandardizedModelsOfRisingBoundsAreValid checks that standardized models pass validation and do
+// not change if they are standardized again, for any ascending sequence of bounds, in any order of
+// grades and with any outer bounds.
 func TestStandardizedModelsOfRisingBoundsAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(1, 6).Draw(t, "grades")

@@ -7,9 +7,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// countByGrade returns the number of nodes in each grade, according to their free resources. A node
-// has a grade for each resource of the models, and the lowest of these is the grade of the node. A
-// node that is full or overcommitted is not counted.
+// countByGrade returns the number of nodes in each grade, according to their free resources. A node has
+// a grade for each of the models' resources, and the lowest of these is the node's grade. Nodes that
+// are full or overcommitted are not counted.
 func (u *UsageCounter) countByGrade(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.AllocatableModeling {
 	if len(models) == 0 {
 		return nil
@@ -36,8 +36,8 @@ func (n *nodeUsage) isFull() bool {
 	return ok && free.Sign() <= 0
 }
 
-// free returns how much of a resource the Pods of the node did not request. Each Pod uses one of
-// the resource pods. ok is false and rest is 0 if the node does not have the resource.
+// free returns how much of a resource the node's Pods did not request. Each Pod uses one of the
+// resource pods. If the node does not have the resource, ok is false and rest is 0.
 func (n *nodeUsage) free(name corev1.ResourceName) (rest resource.Quantity, ok bool) {
 	for i := range n.allocatable.entries {
 		entry := &n.allocatable.entries[i]

@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Thresholds holds how long a new state must last before the condition Ready changes.
+// Thresholds specify how long a new state must last before the condition Ready changes.
 type Thresholds struct {
 	// Success is the threshold for a cluster that becomes healthy.
 	Success time.Duration
@@ -26,27 +26,27 @@ func DefaultThresholds() Thresholds {
 // storedTimePrecision is the precision of times in stored objects.
 const storedTimePrecision = time.Second
 
-// ReadinessDecision is the change that one probe of a cluster makes to its conditions.
+// ReadinessDecision is the change that one probe of a cluster makes to the Cluster's conditions.
 type ReadinessDecision struct {
 	// Ready is the condition Ready to write.
 	Ready metav1.Condition
-	// Answering is the condition that holds the observed state while Ready shows another state. If
-	// Ready shows the observed state, Answering is nil and the condition is removed.
+	// Answering is the condition that contains the observed state as long as Ready shows another state.
+	// If Ready shows the observed state, Answering is nil and the stored condition is removed.
 	Answering *metav1.Condition
-	// Remaining is how much longer the observed state must last until Ready changes to that state.
+	// Remaining is how much longer the observed state must last before Ready changes to it.
 	Remaining time.Duration
 }
 
 // DecideReadiness compares the observed condition Ready with the stored conditions.
 //
-// The condition of a deleted cluster that has no Works stays. A cluster without the condition
-// Ready, or with Ready=Unknown, gets the observed condition at once. Otherwise the stored condition
-// stays until the new state has lasted for its threshold, so a single failed probe changes nothing.
+// The condition of a deleted cluster without Works stays. A cluster without the condition Ready, or
+// with Ready=Unknown, immediately gets the observed condition. Otherwise the stored condition stays
+// until the new state has lasted for its threshold, so a single failed probe changes nothing.
 //
-// While the stored and the observed state disagree, the condition Answering holds the start of the
-// new state. So a process that starts continues the count of the previous process, and nothing is
-// written while the states agree. The start is rounded up, because stored times have no fractions
-// and the condition must not change too early.
+// While the stored and the observed state differ, the condition Answering stores the new state's start
+// time. Therefore a restarted process continues to count from this time, and nothing is written while
+// the states are the same. The start time is rounded up, because stored times have no fractions of a
+// second and the condition must not change too early.
 func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thresholds Thresholds, now time.Time) ReadinessDecision {
 	healthy := observed.Status == metav1.ConditionTrue
 	threshold := thresholds.Failure
@@ -62,7 +62,7 @@ func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thres
 	}
 	since := now.Add(storedTimePrecision - 1).Truncate(storedTimePrecision)
 	before := conditions.Get(stored, clusterv1alpha1.ClusterConditionAnswering)
-	// The stored start is not used if it is in the future, because then another clock set it.
+	// Ignore a stored start time in the future, because another clock set it.
 	if before != nil && before.Status == observed.Status && !before.LastTransitionTime.After(since) {
 		since = before.LastTransitionTime.Time
 	}
@@ -77,7 +77,7 @@ func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thres
 	return ReadinessDecision{Ready: *ready, Answering: &answering, Remaining: remaining}
 }
 
-// Apply writes the decision into the conditions of a cluster.
+// Apply writes the decision to the cluster's conditions.
 func (r ReadinessDecision) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, r.Ready)
 	if r.Answering == nil {
@@ -91,7 +91,7 @@ func (r ReadinessDecision) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, *r.Answering)
 }
 
-// ReadyCondition returns the condition Ready for the result of a probe. cause holds details of a
+// ReadyCondition returns the condition Ready for a probe's result. cause contains details about a
 // failure and may be empty.
 func ReadyCondition(reachable, healthy bool, cause string, generation int64, now metav1.Time) metav1.Condition {
 	condition := metav1.Condition{
@@ -115,8 +115,8 @@ func ReadyCondition(reachable, healthy bool, cause string, generation int64, now
 	return condition
 }
 
-// CollectionFailedCondition returns the condition Ready of a cluster that cannot be called, for
-// example because its address is missing.
+// CollectionFailedCondition returns the condition Ready for a cluster to which no request can be sent,
+// for example because its address is missing.
 func CollectionFailedCondition(cause string, generation int64, now metav1.Time) metav1.Condition {
 	return metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse,

@@ -67,8 +67,8 @@ func TestReadinessWithoutThresholds(t *testing.T) {
 	}
 }
 
-// applyProbe applies the result of one probe. It uses only the stored conditions, in stored form,
-// as a process does that has just started.
+// applyProbe applies one probe's result. Like a process that has just started, it uses only the stored
+// conditions, in stored form.
 func applyProbe(before []metav1.Condition, healthy bool, thresholds Thresholds, now time.Time) []metav1.Condition {
 	after := append([]metav1.Condition{}, before...)
 	DecideReadiness(before, ReadyCondition(healthy, healthy, "", 1, metav1.NewTime(now)), thresholds, now).Apply(&after)

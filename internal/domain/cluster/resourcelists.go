@@ -9,39 +9,39 @@ import (
 )
 
 const (
-	// MaxResourceNames is the maximum number of resources in one list. Each list in the summary of
-	// a cluster has the same limit.
+	// MaxResourceNames is the maximum number of resources in one list. It also limits each list in a
+	// cluster's summary.
 	MaxResourceNames = 256
-	// maxResourceNameBytes is the maximum length of the name of a resource, in bytes: a prefix, a
-	// slash and a name.
+	// maxResourceNameBytes is the maximum length of a resource name, in bytes: a prefix, a slash and a
+	// name.
 	maxResourceNameBytes = 253 + 1 + 63
 )
 
-// ErrTooManyResourceNames is the error for a list of resources with too many names, or with a name
-// that is too long.
+// ErrTooManyResourceNames is returned for a resource list that has too many names or a name that is too
+// long.
 var ErrTooManyResourceNames = errors.New("a list of resources with more than 256 names, or with a name of more than 317 bytes")
 
-// ResourceListPool is a pool of the resource lists of objects of one kind. The pool holds each
-// distinct resource list once, as long as it is referenced. It keeps two counts: HeldSize covers
-// all resource lists in the pool, and ListedSize covers those of the objects that are being listed
-// from the API server. Resource lists from an earlier list of objects must not make the next list
-// exceed a limit.
+// ResourceListPool is a pool of the resource lists of objects of one kind. The pool contains each
+// distinct resource list once, as long as it is referenced. It has two sizes: HeldSize covers all
+// resource lists in the pool, and ListedSize only those of the objects that are currently being listed
+// from the API server. While objects are being listed, only ListedSize is limited, so that resource
+// lists from an earlier list of objects do not make the next list exceed a limit.
 type ResourceListPool struct {
 	byText     map[string]*InternedResources
 	heldTotals listTotals
-	// current counts the resource lists that Intern returned since BeginList. It is nil if no list
-	// of objects is being read.
+	// current counts the resource lists that Intern returned since BeginList. It is nil if no list of
+	// objects is being read.
 	current *listedTotals
 }
 
-// PoolSize is the size of a number of resource lists.
+// PoolSize is the size of several resource lists.
 type PoolSize struct {
-	// Bytes is the total length of the texts of the different lists. Names is the number of
-	// different resources.
+	// Bytes is the total length of the distinct lists' texts. Names is the number of distinct
+	// resources.
 	Bytes, Names int
 }
 
-// listTotals holds the size of lists, and the number of lists for each resource.
+// listTotals contains the total size of lists, and the number of lists that contain each resource.
 type listTotals struct {
 	bytes int
 	names map[corev1.ResourceName]int
@@ -103,7 +103,8 @@ func (r *ResourceListPool) ListedSize() PoolSize {
 	return r.current.size()
 }
 
-// Intern returns the entry of the pool for a list of resources. Equal lists share one entry.
+// Intern returns the pool's entry for a resource list. Equal lists share one entry. It returns
+// ErrTooManyResourceNames if the list exceeds the limits.
 func (r *ResourceListPool) Intern(list corev1.ResourceList) (*InternedResources, error) {
 	if len(list) > MaxResourceNames {
 		return nil, ErrTooManyResourceNames
@@ -125,7 +126,7 @@ func (r *ResourceListPool) Intern(list corev1.ResourceList) (*InternedResources,
 	return made, nil
 }
 
-// insert adds a list unless the pool has an equal list.
+// insert adds a list unless the pool contains an equal list.
 func (r *ResourceListPool) insert(a *InternedResources) {
 	if r.byText[a.text] == nil {
 		r.byText[a.text] = a

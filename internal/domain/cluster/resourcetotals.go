@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// InternedResources is a list of resources that is sorted by name and never changed. It is shared,
-// because most Pods of a cluster request one of a few different lists.
+// InternedResources is a resource list that is sorted by name and never changed. It is shared, because
+// most of a cluster's Pods request one of a few distinct lists.
 type InternedResources struct {
 	entries []resourceAmount
 	text    string
@@ -21,14 +21,14 @@ type resourceAmount struct {
 	quantity resource.Quantity
 }
 
-// resourceTotals are the totals of resources over a number of nodes or Pods.
+// resourceTotals are the resource totals of several nodes or Pods.
 type resourceTotals struct {
 	// entries are sorted by name.
 	entries []resourceTotal
 	count   int64
 }
 
-// resourceTotal is the total of one resource over the nodes or Pods that have it.
+// resourceTotal is one resource's total over the nodes or Pods that have it.
 type resourceTotal struct {
 	resourceAmount
 	contributors int64
@@ -54,7 +54,7 @@ func (r *resourceTotals) subtract(a *InternedResources) {
 	}
 }
 
-// indexOf returns the index of a resource. If the resource is missing, it is inserted.
+// indexOf returns the index of a resource's total. If there is none, indexOf inserts a zero total.
 func (r *resourceTotals) indexOf(name corev1.ResourceName) int {
 	at, found := r.find(name)
 	if !found {
@@ -77,8 +77,8 @@ func (r *resourceTotals) quantityOf(name corev1.ResourceName) resource.Quantity 
 	return resource.Quantity{}
 }
 
-// resourceList returns the totals in the form of a status. If countPods is true, each counted
-// object adds one to the resource pods.
+// resourceList returns the totals in the form of a status. If countPods is true, each counted object
+// adds one to the resource pods.
 func (r *resourceTotals) resourceList(countPods bool) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := range r.entries {

@@ -15,9 +15,9 @@ import (
 )
 
 // ApplyTaintPolicies returns the cluster's taints after all ClusterTaintPolicies that target the
-// cluster are applied. Policies are applied from the oldest to the youngest, then by name, and each
-// one to the result of the previous one: a policy first adds its taints if its AddOnConditions match,
-// and then removes them if its RemoveOnConditions match. An added taint gets the time now.
+// cluster are applied. Policies are applied from the oldest to the youngest, then by name, each to the
+// result of the previous one. A policy first adds its taints if its AddOnConditions match, and then
+// removes them if its RemoveOnConditions match. An added taint gets the time now.
 //
 // A taint is identified by its key and effect. A policy changes neither the value nor the time of an
 // existing taint, and taints that no policy lists stay. The arguments are not modified.
@@ -45,8 +45,8 @@ func ApplyTaintPolicies(cluster *clusterv1alpha1.Cluster, policies []policyv1alp
 }
 
 // keepTimeAdded restores the time of taints that existed before. An older policy may remove a taint
-// that a younger policy adds again. The cluster then has the taint all the time, and a new time at
-// each reconcile would keep a toleration with a duration from ever ending.
+// that a younger policy adds again. The cluster then has the taint all the time, so if each reconcile
+// set a new time, a toleration with tolerationSeconds would never end.
 func keepTimeAdded(taints, before []corev1.Taint) []corev1.Taint {
 	for i := range taints {
 		at := slices.IndexFunc(before, func(previous corev1.Taint) bool {
@@ -73,8 +73,8 @@ func NeedsTaintUpdate(older, newer *clusterv1alpha1.Cluster) bool {
 	}) || !haveSameSelectorFields(older, newer)
 }
 
-// haveSameSelectorFields reports whether older and newer have equal labels and fields, so that the
-// same policies target both states of the cluster.
+// haveSameSelectorFields reports whether older and newer have equal labels and fields, so that the same
+// policies target both states of the cluster.
 func haveSameSelectorFields(older, newer *clusterv1alpha1.Cluster) bool {
 	return maps.Equal(older.Labels, newer.Labels) &&
 		older.Spec.Provider == newer.Spec.Provider && older.Spec.Region == newer.Spec.Region &&

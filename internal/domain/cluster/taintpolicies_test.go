@@ -38,7 +38,7 @@ func allOf(matches ...policyv1alpha1.MatchCondition) []policyv1alpha1.MatchCondi
 
 type policy = policyv1alpha1.ClusterTaintPolicy
 
-// newPolicy returns a policy that adds and removes a NoSchedule taint with that key.
+// newPolicy returns a policy that adds and removes a NoSchedule taint with the given key.
 func newPolicy(name string, age time.Duration, key, value string, addOn, removeOn []policyv1alpha1.MatchCondition) policy {
 	return policy{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))},

@@ -5,13 +5,13 @@ import (
 	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
-// UsageCounter sums up the resources of the nodes and Pods of a member while they are added and
-// removed. It holds only the data that a summary needs: a few hundred bytes for a node, and for a
-// Pod its node and a reference to its requests. The sums are exact at any time, in whatever order
-// events arrive. It must not be used concurrently.
+// UsageCounter sums up the resources of a member's nodes and Pods while they are added and removed. It
+// stores only the data that a summary needs: a few hundred bytes for each node, and for each Pod its
+// node and a reference to its requests. The sums are exact at any time, regardless of the order in
+// which events arrive. A UsageCounter is not safe for concurrent use.
 type UsageCounter struct {
 	table *nodecapacity.PodTable[nodeUsage, *InternedResources]
-	// NodeLists holds the allocatable resources of nodes. PodLists holds the requests of Pods.
+	// NodeLists contains the nodes' allocatable resources. PodLists contains the Pods' requests.
 	NodeLists, PodLists ResourceListPool
 
 	total, ready                       int32
@@ -19,8 +19,8 @@ type UsageCounter struct {
 	version                            uint64
 }
 
-// nodeUsage holds the counted values of a node and of its Pods. allocatable is nil if the node does
-// not exist.
+// nodeUsage contains the counted values of a node and its Pods. allocatable is nil if the node does not
+// exist.
 type nodeUsage struct {
 	ready       bool
 	allocatable *InternedResources
@@ -46,7 +46,7 @@ func (u *UsageCounter) countChange(changed bool) {
 	}
 }
 
-// Counts returns the number of nodes and Pods.
+// Counts returns the numbers of nodes and Pods.
 func (u *UsageCounter) Counts() (nodes, pods int) { return u.table.Counts() }
 
 // SetNode adds or updates a node.
@@ -66,7 +66,7 @@ func (u *UsageCounter) SetNode(name string, ready bool, allocatable *InternedRes
 	u.version++
 }
 
-// RemoveNode removes a node. Pods that still run on the node are still counted.
+// RemoveNode removes a node. Pods that still run on the node remain counted.
 func (u *UsageCounter) RemoveNode(name string) {
 	if node := u.table.FindNode(name); node != nil {
 		u.removeNode(node)
@@ -79,7 +79,7 @@ func (u *UsageCounter) removeNode(node *countedNode) {
 	u.version++
 }
 
-// subtractNode subtracts the values of a node from the sums.
+// subtractNode subtracts the node's values from the sums.
 func (u *UsageCounter) subtractNode(node *countedNode) {
 	if node.State.allocatable == nil {
 		return
@@ -101,7 +101,7 @@ func (u *UsageCounter) SetPod(id nodecapacity.PodID, node string, requests *Inte
 // RemovePod removes a Pod that is deleted or has finished.
 func (u *UsageCounter) RemovePod(id nodecapacity.PodID) { u.countChange(u.table.RemovePod(id)) }
 
-// addRequests adds the requests of a Pod to the sums. node is nil until the Pod is scheduled.
+// addRequests adds a Pod's requests to the sums. node is nil until the Pod is scheduled.
 func (u *UsageCounter) addRequests(node *countedNode, requests *InternedResources) {
 	u.PodLists.acquire(requests)
 	if node == nil {
@@ -112,7 +112,7 @@ func (u *UsageCounter) addRequests(node *countedNode, requests *InternedResource
 	u.allocated.add(requests)
 }
 
-// subtractRequests reverses addRequests.
+// subtractRequests undoes addRequests.
 func (u *UsageCounter) subtractRequests(node *countedNode, requests *InternedResources) {
 	defer u.PodLists.release(requests)
 	if node == nil {
@@ -123,8 +123,8 @@ func (u *UsageCounter) subtractRequests(node *countedNode, requests *InternedRes
 	u.allocated.subtract(requests)
 }
 
-// PruneNodes removes all nodes except those for which keep returns true, and calls
-// NodeLists.EndList. It is called after all nodes of a new list were set.
+// PruneNodes removes all nodes except those for which keep returns true, and calls NodeLists.EndList.
+// It must be called after all nodes in a new list were set.
 func (u *UsageCounter) PruneNodes(keep func(name string) bool) {
 	for node := range u.table.Nodes() {
 		if !keep(node.Name) {
@@ -140,9 +140,9 @@ func (u *UsageCounter) PrunePods(keep func(id nodecapacity.PodID) bool) {
 	u.PodLists.EndList()
 }
 
-// Summary returns the number of nodes and the totals of resources: the resources that are
-// allocatable on the nodes, that Pods on nodes request, and that Pods without a node request.
-// models are the grades by which nodes are counted; without models nodes are not counted by grade.
+// Summary returns the number of nodes and the total resources: those that are allocatable on the nodes,
+// those that Pods on nodes request, and those that Pods without a node request. models are the grades
+// by which nodes are counted. Without models, nodes are not counted by grade.
 func (u *UsageCounter) Summary(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
 	return &clusterv1alpha1.NodeSummary{TotalNum: u.total, ReadyNum: u.ready}, &clusterv1alpha1.ResourceSummary{
 		Allocatable:          u.allocatable.resourceList(false),

@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
-// resources returns a list of resources from pairs of a name and a quantity.
+// resources returns the resource list for pairs of a name and a quantity.
 func resources(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -23,7 +23,7 @@ func resources(pairs ...string) corev1.ResourceList {
 	return list
 }
 
-// mustIntern interns a list of resources and panics on an error.
+// mustIntern interns a resource list and panics on an error.
 func mustIntern(lists *ResourceListPool, list corev1.ResourceList) *InternedResources {
 	amounts, err := lists.Intern(list)
 	if err != nil {
@@ -32,7 +32,7 @@ func mustIntern(lists *ResourceListPool, list corev1.ResourceList) *InternedReso
 	return amounts
 }
 
-// heldCounts returns the number of entries of each kind that a counter holds.
+// heldCounts returns the number of entries of each kind in the counter.
 func heldCounts(tally *UsageCounter) map[string]int {
 	nodes, pods := tally.NodeLists.HeldSize(), tally.PodLists.HeldSize()
 	nodeCount, podCount := tally.Counts()
@@ -66,9 +66,9 @@ func TestSummary(t *testing.T) {
 	if diff := cmp.Diff(&clusterv1alpha1.NodeSummary{TotalNum: 5, ReadyNum: 4}, count); diff != "" {
 		t.Error(diff)
 	}
-	// Node a has 3.5 free cores and 20Gi free memory, so its grade is 2. The grade of node b is 1,
-	// because of its memory. The full node and the overcommitted node are not counted. A missing
-	// resource counts as 0.
+	// Node a has 3.5 free cores and 20Gi free memory, so its grade is 2. Node b's grade is 1, because
+	// of its memory. The full node and the overcommitted node are not counted. A missing resource
+	// counts as 0.
 	grades := map[uint]int{}
 	for _, modeling := range sum.AllocatableModelings {
 		if modeling.Count > 0 {
@@ -89,7 +89,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// expectedState is the state of a member, from which a new counter is filled.
+// expectedState is a member's state, from which a new counter is filled.
 type expectedState struct {
 	nodes map[string]expectedNode
 	pods  map[int]expectedPod
@@ -186,7 +186,7 @@ func TestVersionChangesOnlyWithContent(t *testing.T) {
 	}
 }
 
-// BenchmarkUsageOfLargeMember measures the time of a summary and the memory of a counter for 5,000
+// BenchmarkUsageOfLargeMember measures the duration of a summary and the memory of a counter for 5,000
 // nodes with 100,000 Pods.
 func BenchmarkUsageOfLargeMember(b *testing.B) {
 	const nodes, pods, limit = 5_000, 100_000, 30 << 20

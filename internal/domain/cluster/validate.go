@@ -14,15 +14,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Validate returns all errors in a Cluster. The result is empty if the Cluster may be stored. It
-// does not check generic metadata (labels, annotations, owners).
+// Validate returns all errors in the Cluster. The result is empty if the Cluster may be stored.
+// Validate does not check generic metadata (labels, annotations, owners).
 func Validate(cluster *clusterv1alpha1.Cluster) field.ErrorList {
 	errs := validateName(cluster.Name, field.NewPath("metadata", "name"))
 	return append(errs, validateSpec(&cluster.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateUpdate returns all errors in a Cluster that replaces another Cluster. It checks only the
-// new Cluster, because no field of the spec is immutable. The API server checks the generic
+// ValidateUpdate returns all errors in a Cluster that replaces a stored Cluster. It validates only the
+// new Cluster, because no field of the spec is immutable. The API server validates the generic
 // metadata.
 func ValidateUpdate(cluster, _ *clusterv1alpha1.Cluster) field.ErrorList {
 	return Validate(cluster)
@@ -33,8 +33,8 @@ func validateName(name string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path, "the cluster needs a name")}
 	}
 	var errs field.ErrorList
-	// The name is limited, because longer names contain it (the execution namespace, roles in the
-	// member), and these names have length limits too.
+	// Longer names contain the Cluster's name (the execution namespace, roles in the member) and have
+	// length limits too.
 	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
 		errs = append(errs, field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
 	}

@@ -8,8 +8,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// validateModels checks that the models, in the order of their grades, cover every amount of every
-// resource exactly once: from 0 to UnboundedMax without gap or overlap.
+// validateModels validates that the models, in the order of their grades, cover every amount of every
+// resource exactly once, from 0 to UnboundedMax without a gap or overlap.
 func validateModels(models []clusterv1alpha1.ResourceModel, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range models {
@@ -48,7 +48,7 @@ func validateRanges(ranges []clusterv1alpha1.ResourceModelRange, path *field.Pat
 	return errs
 }
 
-// validateSuccessor validates that a model continues the model of the next lower grade.
+// validateSuccessor validates that the model begins where the model of the next lower grade ends.
 func validateSuccessor(below, model *clusterv1alpha1.ResourceModel, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if below.Grade == model.Grade {

@@ -10,7 +10,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// maxClockAhead is how far the clock of a user may be ahead of the clock of the control plane.
+// maxClockAhead is how far a user's clock may be ahead of the control plane's clock.
 const maxClockAhead = 5 * time.Minute
 
 // Warnings returns a warning for each annotation that a change sets and that has no effect, or more
@@ -46,8 +46,8 @@ func confirmationProblem(value string, now time.Time) string {
 }
 
 // ValidateConfirmation rejects a deletion confirmation with a future time, because it would confirm
-// deletions that have not begun. It accepts a stored value, and a time that is at most maxClockAhead
-// in the future because clocks differ. old is nil on creation.
+// deletions that have not begun. It accepts the stored value, and a time that is at most maxClockAhead
+// in the future, because clocks differ. old is nil on creation.
 func ValidateConfirmation(cluster, old *clusterv1alpha1.Cluster, now time.Time) field.ErrorList {
 	value := cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation]
 	until, err := time.Parse(time.RFC3339, value)
