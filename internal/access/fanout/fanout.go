@@ -1,11 +1,12 @@
-// Package fanout merges the responses of many members to the same request.
+// Package fanout merges many members' responses to the same request.
 //
 // Invariants:
 //   - A merged object names its cluster in an annotation. All other bytes of the object stay unchanged.
-//   - A cluster whose response is missing is named in a warning, and a part of a list never looks like a
-//     complete list.
-//   - An error response proves that a cluster does not have an object only if it is an API server's Status
-//     about this object. Any other error response may come from a gateway before the cluster.
+//   - A cluster whose response is missing is named in a warning, and an incomplete list never looks
+//     like a complete list.
+//   - An error response proves that a cluster does not have an object only if it is an API server's
+//     Status about this object. Any other error response may come from a gateway in front of the
+//     cluster.
 package fanout
 
 import (
@@ -29,11 +30,11 @@ import (
 // maxWarnings limits the number of Warning headers in a response.
 const maxWarnings = 20
 
-// requestInfoFactory parses paths of member API servers.
+// requestInfoFactory parses the paths of member API servers.
 var requestInfoFactory = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api")}
 
-// ParseRequest parses a request for a path of a member, such as /api/v1/pods.
+// ParseRequest parses a request whose path in the member is path, for example /api/v1/pods.
 func ParseRequest(req *http.Request, path string) (*genericrequest.RequestInfo, error) {
 	info, err := requestInfoFactory.NewRequestInfo(&http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}})
 	if err != nil {
@@ -42,8 +43,8 @@ func ParseRequest(req *http.Request, path string) (*genericrequest.RequestInfo, 
 	return info, nil
 }
 
-// ResourcePath returns the path of a collection in a namespace, or of one object if name is not empty.
-// An empty namespace means all namespaces.
+// ResourcePath returns the path of a collection in the namespace or, if name is not empty, of one
+// object. An empty namespace means all namespaces.
 func ResourcePath(info *genericrequest.RequestInfo, namespace, name string) string {
 	path := "/api/" + info.APIVersion
 	if info.APIGroup != "" {
@@ -67,7 +68,8 @@ func InParallel(count int, do func(i int)) {
 	calls.Wait()
 }
 
-// Warnings contain one warning for each cluster whose response is missing or outdated, by cluster name.
+// Warnings contains one warning for each cluster whose response is missing or outdated, by cluster
+// name.
 type Warnings map[string]string
 
 // Add adds a cluster's warning. If the cluster already has a warning, Add does nothing.
@@ -80,8 +82,8 @@ func (w Warnings) Add(cluster, text string) {
 // Clusters returns the sorted names of the clusters that have a warning.
 func (w Warnings) Clusters() []string { return slices.Sorted(maps.Keys(w)) }
 
-// WriteTo adds a Warning header for each cluster, sorted by cluster name. The last header names the
-// clusters beyond the limit.
+// WriteTo adds a Warning header for each cluster, sorted by cluster name. If there are too many
+// clusters, the last header names all remaining ones.
 func (w Warnings) WriteTo(header http.Header) {
 	clusters := w.Clusters()
 	for i, cluster := range clusters {
@@ -112,7 +114,7 @@ func NewUnavailableError(format string, args ...any) *apierrors.StatusError {
 	return NewStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, format, args...)
 }
 
-// WithRetryAfter adds a Retry-After of one second, after which most clients repeat the request.
+// WithRetryAfter makes err ask clients to retry after one second. Most clients then repeat the request.
 func WithRetryAfter(err *apierrors.StatusError) *apierrors.StatusError {
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	return err

@@ -14,7 +14,7 @@ const (
 	YAML = "application/yaml"
 )
 
-// Format is the format of a merged response.
+// Format is a merged response's format.
 type Format struct {
 	// Accept is the Accept header of the requests to members. All its media types are JSON.
 	Accept string
@@ -24,9 +24,9 @@ type Format struct {
 	IsYAML bool
 }
 
-// NegotiateFormat returns the format for an Accept header. Kubernetes clients list the media types in the
-// order of their preference. If no media type can be merged, it returns a NotAcceptable error, together
-// with the format of a plain JSON response.
+// NegotiateFormat returns the format for the values of an Accept header. Kubernetes clients list the
+// media types in the order of their preference. If no media type is supported, NegotiateFormat returns
+// a NotAcceptable error, together with the format of a plain JSON response.
 func NegotiateFormat(accept []string) (Format, error) {
 	var format Format
 	var kept []string

@@ -11,35 +11,37 @@ import (
 	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
-// FlushBytes is the number of bytes that are written to a client at once, so that a disconnected client is
-// noticed early.
+// FlushBytes is the number of bytes after which the buffer is written to the client. It is small, so
+// that a disconnected client is noticed early.
 const FlushBytes = 64 << 10
 
-// ErrMixedFormats means that a page cannot be merged, because it has another format than the list.
+// ErrMixedFormats means that a page cannot be merged, because its format differs from the list's
+// format.
 var ErrMixedFormats = errors.New("its list has another format than those of the other clusters: it does not support tables of this kind")
 
-// ListWriter writes the merged list of many clusters, object by object. It holds the first objects back, so
-// that an error or a warning can still become a part of the header.
+// ListWriter writes many clusters' merged list, object by object. It holds back the first objects,
+// because the response's header, and thus an error or a warning, can be changed only until the first
+// byte is sent.
 type ListWriter struct {
 	Style
 	Response http.ResponseWriter
 	Warnings Warnings
-	// HeldBytes is the size up to which the list is held back.
+	// HeldBytes is the number of bytes up to which the list is held back.
 	HeldBytes int
-	// IsYAML means that the list is converted to YAML. Then it is held back completely, and must not exceed
-	// MaxYAMLBytes.
+	// IsYAML means that the list is converted to YAML. Such a list is held back completely, and must
+	// not exceed MaxYAMLBytes.
 	IsYAML       bool
 	MaxYAMLBytes int
 
 	buffer bytes.Buffer
-	// first determines the type of the list, and the columns of a table. It is nil before Start.
+	// first determines the list's type and, for a table, its columns. It is nil before Start.
 	first   *Page
 	isSent  bool
 	items   int
 	scratch []byte
 }
 
-// Start begins the list with the type of a page, unless the list is started.
+// Start begins the list with the given page's type, unless the list has already started.
 func (l *ListWriter) Start(p *Page) error {
 	if l.first != nil {
 		return nil
@@ -69,9 +71,9 @@ func (l *ListWriter) Start(p *Page) error {
 	return nil
 }
 
-// WritePage writes the objects of a page whose namespace includes accepts, and returns the number of all
-// objects of the page. A nil includes accepts every namespace. If the error is ErrMixedFormats, the list
-// is unchanged. Any other error breaks the list.
+// WritePage writes the page's objects whose namespace includes accepts, and returns the number of all
+// objects in the page. If includes is nil, it writes all objects. If the error is ErrMixedFormats, the
+// list is unchanged. After any other error, the list is incomplete and must be aborted.
 func (l *ListWriter) WritePage(p *Page, includes func(namespace string) bool) (count int64, err error) {
 	if err := l.Start(p); err != nil {
 		return 0, err
@@ -117,7 +119,7 @@ func (l *ListWriter) WriteItem(item []byte) error {
 	return nil
 }
 
-// send sends the header, unless it is sent, and the content of the buffer.
+// send sends the header, unless it has already been sent, and the buffer's content.
 func (l *ListWriter) send(mediaType string) error {
 	if !l.isSent {
 		l.isSent = true
@@ -133,7 +135,7 @@ func (l *ListWriter) send(mediaType string) error {
 	return nil
 }
 
-// Finish ends the list with its resourceVersion and the continue token of the next page, if any.
+// Finish ends the list with its resourceVersion and the next page's continue token, which may be empty.
 func (l *ListWriter) Finish(resourceVersion, token string) error {
 	if err := l.Start(&Page{Kind: "List", APIVersion: "v1"}); err != nil {
 		return err
@@ -156,11 +158,12 @@ func (l *ListWriter) Finish(resourceVersion, token string) error {
 	return l.send(YAML)
 }
 
-// IsSent reports whether the header and a part of the list are sent, so that warnings come too late.
+// IsSent reports whether the header and a part of the list have been sent, so that warnings can no
+// longer be added.
 func (l *ListWriter) IsSent() bool { return l.isSent }
 
-// Abort returns err, if it can still be sent to the client. If a part of the list is sent, it closes the
-// connection instead, so that the client does not take the part for the whole list.
+// Abort returns err if it can still be sent to the client. If a part of the list has been sent, it
+// closes the connection instead, so that the client does not take this part for the whole list.
 func (l *ListWriter) Abort(err error) error {
 	if err != nil && l.isSent {
 		panic(http.ErrAbortHandler)

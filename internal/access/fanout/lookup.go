@@ -16,11 +16,11 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// OneClusterPath is the proxy path of one cluster, for messages.
+// OneClusterPath is the path of one cluster's proxy, for messages.
 var OneClusterPath = "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/NAME/proxy"
 
-// IsRead reports whether a request for a named object only reads. Streams into an object write, even if
-// they begin with a GET request.
+// IsRead reports whether a request for a named object only reads. Streams into an object, such as exec,
+// count as writes even if they begin with a GET request.
 func IsRead(req *http.Request, info *genericrequest.RequestInfo) bool {
 	switch info.Subresource {
 	case "attach", "exec", "portforward", "proxy":
@@ -29,15 +29,16 @@ func IsRead(req *http.Request, info *genericrequest.RequestInfo) bool {
 	return info.Verb == "get" && req.Header.Get("Upgrade") == ""
 }
 
-// ParseIdentity returns the kind and the metadata of an object. Fields that the document does not have are
-// empty. A field that occurs twice is an error, because decoders disagree about which one counts.
+// ParseIdentity returns an object's kind and metadata. Fields that the document does not have are
+// empty. If a field occurs twice, ParseIdentity returns an error, because decoders disagree about which
+// of the two counts.
 func ParseIdentity(document []byte) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	duplicates, err := kjson.UnmarshalStrict(document, object, kjson.DisallowDuplicateFields)
 	return object, errors.Join(append(duplicates, err)...)
 }
 
-// ParseRequestedObject parses the object in a member's response. It returns an error unless it is the
+// ParseRequestedObject parses the object in a member's response. It returns an error if this is not the
 // requested object.
 func ParseRequestedObject(info *genericrequest.RequestInfo, body []byte) (*metav1.PartialObjectMetadata, error) {
 	object, err := ParseIdentity(body)
@@ -52,8 +53,8 @@ func ParseRequestedObject(info *genericrequest.RequestInfo, body []byte) (*metav
 	return object, nil
 }
 
-// IsStatusAbout reports whether an error response is an API server's Status which says that the caller
-// does not find the requested object, or any object of the requested list.
+// IsStatusAbout reports whether an error response is an API server's Status that says that the caller
+// finds neither the requested object nor, for a list request, any object.
 func IsStatusAbout(info *genericrequest.RequestInfo, code int, body []byte) bool {
 	var status metav1.Status
 	isStatus := json.Unmarshal(body, &status) == nil && status.Kind == "Status"
@@ -66,10 +67,11 @@ func IsStatusAbout(info *genericrequest.RequestInfo, code int, body []byte) bool
 	return false
 }
 
-// NewUnknownObjectError returns the error for an object that may be in clusters that do not respond. reason
-// is the first cluster's problem.
+// NewUnknownObjectError returns the error for an object that may be in clusters that do not respond.
+// reason describes the first cluster's problem.
 func NewUnknownObjectError(info *genericrequest.RequestInfo, clusters []string, reason string) error {
-	// Without RetryAfterSeconds, clients do not repeat a request that fails until the cluster responds.
+	// Do not set RetryAfterSeconds, because clients would repeat a request that fails until the cluster
+	// responds.
 	return NewUnavailableError(
 		"cannot %s %s: it is unknown whether clusters [%s] have it: %s: to address one cluster, use %s, or karmadactl with --cluster",
 		info.Verb, DescribeObject(info), conditions.LimitMessage(strings.Join(clusters, ", ")), reason, OneClusterPath)
@@ -84,8 +86,9 @@ func DescribeObject(info *genericrequest.RequestInfo) string {
 	return object
 }
 
-// ObjectNamespace returns the namespace of the requested object. It differs from the namespace of the
-// request only for a Namespace, whose request has its name as the namespace.
+// ObjectNamespace returns the requested object's namespace. It differs from the request's namespace
+// only if the requested object is a Namespace, because such a request has the object's name as its
+// namespace.
 func ObjectNamespace(info *genericrequest.RequestInfo) string {
 	if info.Resource == "namespaces" && info.APIGroup == "" {
 		return ""
@@ -93,13 +96,13 @@ func ObjectNamespace(info *genericrequest.RequestInfo) string {
 	return info.Namespace
 }
 
-// GroupResource returns the requested resource.
+// GroupResource returns the requested group and resource.
 func GroupResource(info *genericrequest.RequestInfo) schema.GroupResource {
 	return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 }
 
-// StatusMessage returns the message of a Status, shortened and without control characters, or an empty
-// string if body is not a Status with a message.
+// StatusMessage returns a Status's message, shortened and without control characters. It returns an
+// empty string if body is not a Status with a message.
 func StatusMessage(body []byte) string {
 	var status metav1.Status
 	if json.Unmarshal(body, &status) != nil {

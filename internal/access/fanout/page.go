@@ -17,13 +17,14 @@ var (
 	errNoCells = errors.New("a row of the table has no cells")
 )
 
-// clusterColumn is the definition of the table column that names the cluster. Its priority is 0, so that
-// kubectl also prints it without -o wide, because the name of an object alone does not identify the object.
+// clusterColumn is the definition of the table column that contains the cluster name. Its priority is
+// 0, so that kubectl prints it even without -o wide, because an object's name alone does not identify
+// the object.
 var clusterColumn = []byte(`{"name":"Cluster","type":"string","format":"","description":"Cluster that has the object.","priority":0}`)
 
-// Style says how merged objects name their clusters.
+// Style specifies how merged objects name their clusters.
 type Style struct {
-	// Annotation is the annotation of each object that contains the cluster name.
+	// Annotation is the annotation that contains each object's cluster name.
 	Annotation string
 	// HasClusterColumn means that tables also have a column with the cluster name.
 	HasClusterColumn bool
@@ -32,30 +33,31 @@ type Style struct {
 // Page is one page of a cluster's list or table. All its objects can be merged.
 type Page struct {
 	Kind, APIVersion string
-	// ResourceVersion is that of the list in the cluster. Continue is the token of the next page, or empty.
+	// ResourceVersion is the list's version in the cluster. Continue is the next page's token, or
+	// empty.
 	ResourceVersion, Continue string
 
 	cluster string
 	// items is the JSON array of objects or table rows.
 	items []byte
-	// columns are the column definitions of a table, or nil.
+	// columns are the table's column definitions, or nil.
 	columns     []byte
 	columnNames []string
 }
 
-// maxColumns limits the columns of a table.
+// maxColumns is the maximum number of columns of a table.
 const maxColumns = 200
 
-// columnMapping moves the cells of a row to the columns of another table.
+// columnMapping moves a row's cells to another table's columns.
 type columnMapping struct {
-	// positions has the new position of each cell, or -1 for a cell without a column.
+	// positions contains each cell's new position, or -1 for a cell without a column.
 	positions []int
 	// count is the number of columns of the other table.
 	count int
 }
 
-// ParsePage parses a cluster's response to a list request. It returns an error unless all objects of the
-// page can be merged.
+// ParsePage parses a cluster's response to a list request. It returns an error unless all objects in
+// the page can be merged.
 func (s Style) ParsePage(cluster string, body []byte) (*Page, error) {
 	if !json.Valid(body) {
 		return nil, errNoJSON
@@ -66,7 +68,7 @@ func (s Style) ParsePage(cluster string, body []byte) (*Page, error) {
 	err := jsonedit.EachField(body, func(key string, value []byte) bool {
 		switch key {
 		case "kind":
-			_ = json.Unmarshal(value, &p.Kind) // another type than string is no kind
+			_ = json.Unmarshal(value, &p.Kind) // a value that is not a string counts as no kind
 		case "apiVersion":
 			_ = json.Unmarshal(value, &p.APIVersion)
 		default:
@@ -100,7 +102,6 @@ func (s Style) ParsePage(cluster string, body []byte) (*Page, error) {
 	return p, s.validateItems(p)
 }
 
-// readColumnNames reads the column names of a table.
 func (p *Page) readColumnNames() error {
 	if p.columns == nil {
 		return nil
@@ -115,7 +116,7 @@ func (p *Page) readColumnNames() error {
 	})
 }
 
-// validateItems returns an error unless all objects of the page can be merged.
+// validateItems returns an error unless all objects in the page can be merged.
 func (s Style) validateItems(p *Page) error {
 	var scratch []byte
 	return jsonedit.EachElement(p.items, func(item []byte) (err error) {
@@ -129,7 +130,7 @@ func (s Style) validateItems(p *Page) error {
 // IsTable reports whether the page is a table.
 func (p *Page) IsTable() bool { return p.Kind == "Table" }
 
-// namespaceOf returns the namespace of an object or of the object in a row.
+// namespaceOf returns the namespace of the object or, in a table, of the row's object.
 func (p *Page) namespaceOf(item []byte) (string, error) {
 	if p.IsTable() {
 		return jsonedit.GetString(item, "object", "metadata", "namespace")
@@ -137,8 +138,8 @@ func (p *Page) namespaceOf(item []byte) (string, error) {
 	return jsonedit.GetString(item, "metadata", "namespace")
 }
 
-// rewriteItem appends to dst a copy of an object or row that names its cluster. A mapping, if not nil, moves the
-// cells of a row.
+// rewriteItem appends to dst a copy of an object or row that names its cluster. If mapping is not nil,
+// it moves a row's cells.
 func (s Style) rewriteItem(dst, item []byte, p *Page, mapping *columnMapping) ([]byte, error) {
 	if p.IsTable() {
 		return s.rewriteRow(dst, item, p.cluster, mapping)
@@ -146,12 +147,13 @@ func (s Style) rewriteItem(dst, item []byte, p *Page, mapping *columnMapping) ([
 	return s.annotate(dst, item, p.cluster)
 }
 
-// annotate appends to dst a copy of an object with the annotation that names its cluster.
+// annotate appends to dst a copy of the object with the annotation that contains its cluster name.
 func (s Style) annotate(dst, object []byte, cluster string) ([]byte, error) {
 	return jsonedit.Set(dst, object, jsonedit.Quote(cluster), "metadata", "annotations", s.Annotation)
 }
 
-// rewriteRow appends to dst a copy of a table row that names its cluster. A mapping, if not nil, moves the cells.
+// rewriteRow appends to dst a copy of a table row that names its cluster. If mapping is not nil, it
+// moves the cells.
 func (s Style) rewriteRow(dst, row []byte, cluster string, mapping *columnMapping) ([]byte, error) {
 	cells, err := jsonedit.Get(row, "cells")
 	if err != nil {
@@ -183,7 +185,7 @@ func (s Style) rewriteRow(dst, row []byte, cluster string, mapping *columnMappin
 	return jsonedit.Set(dst, row, jsonedit.Quote(cluster), "object", "metadata", "annotations", s.Annotation)
 }
 
-// moveCells returns the cells at their new positions. A column without a cell becomes null.
+// moveCells returns the cells at their new positions. Columns without a cell contain null.
 func (m *columnMapping) moveCells(cells []byte) ([]byte, error) {
 	moved := slices.Repeat([][]byte{[]byte("null")}, m.count)
 	i := 0
@@ -197,8 +199,8 @@ func (m *columnMapping) moveCells(cells []byte) ([]byte, error) {
 	return slices.Concat([]byte("["), bytes.Join(moved, []byte(",")), []byte("]")), err
 }
 
-// RewriteObject returns a copy of a cluster's object, or of a table with some objects, that names the
-// cluster and has a combined version. A Status stays unchanged.
+// RewriteObject returns a copy of a cluster's object, or of a table that contains objects, that names
+// the cluster and has a combined version. A Status stays unchanged.
 func (s Style) RewriteObject(cluster string, body []byte) ([]byte, error) {
 	kind, err := jsonedit.GetString(body, "kind")
 	if err != nil || kind == "Status" {
@@ -217,7 +219,7 @@ func (s Style) RewriteObject(cluster string, body []byte) ([]byte, error) {
 	return s.annotate(nil, body, cluster)
 }
 
-// WithVersion appends to dst a copy of an object or table with another resourceVersion.
+// WithVersion appends to dst a copy of an object or table with the given resourceVersion.
 func WithVersion(dst, object []byte, version combinedversion.Version) ([]byte, error) {
 	return jsonedit.Set(dst, object, jsonedit.Quote(version.String()), "metadata", "resourceVersion")
 }
@@ -252,7 +254,7 @@ func (s Style) RewriteTable(cluster string, table []byte) ([]byte, error) {
 	return jsonedit.Set(nil, table, columns, "columnDefinitions")
 }
 
-// ToPartial appends to dst the metadata of an object as PartialObjectMetadata.
+// ToPartial appends to dst the object's metadata in the form of PartialObjectMetadata.
 func ToPartial(dst, object []byte) ([]byte, error) {
 	metadata, err := jsonedit.Get(object, "metadata")
 	if err != nil {

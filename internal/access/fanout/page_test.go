@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// style is the style of the tests.
+// style is the style that the tests use.
 var style = Style{Annotation: "resource.karmada.io/cached-from-cluster", HasClusterColumn: true}
 
 const annotation = `{"resource.karmada.io/cached-from-cluster":"m1"}`
@@ -20,7 +20,7 @@ const annotation = `{"resource.karmada.io/cached-from-cluster":"m1"}`
 func TestParsePage(t *testing.T) {
 	tests := map[string]struct {
 		body string
-		// want is nil if the body is no list.
+		// want is nil if the body is not a list.
 		want *Page
 	}{
 		"a list": {
@@ -112,7 +112,7 @@ func TestParseIdentity(t *testing.T) {
 	}
 }
 
-// TestTablesWithDifferentColumns checks that each cell is in the column of its name.
+// TestTablesWithDifferentColumns checks that each cell is moved to the column with its name.
 func TestTablesWithDifferentColumns(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	out := &ListWriter{Style: style, Response: recorder}
@@ -145,7 +145,7 @@ func TestTablesWithDifferentColumns(t *testing.T) {
 	}
 }
 
-// FuzzMergeLists checks that the merge of any lists that can be parsed is valid JSON.
+// FuzzMergeLists checks that merging any lists that can be parsed results in valid JSON.
 func FuzzMergeLists(f *testing.F) {
 	f.Add([]byte(`{"kind":"PodList","items":[{"metadata":{"name":"a"}}]}`), []byte(`{"kind":"PodList","items":null}`))
 	f.Add([]byte(`{"kind":"Table","rows":[{"cells":[],"object":null}]}`), []byte(`{"items":[1]}`))
