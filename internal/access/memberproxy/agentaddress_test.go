@@ -10,19 +10,19 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// allowLoopback lets agents make the proxy connect to loopback addresses.
+// allowLoopback permits agents to make the proxy connect to loopback addresses.
 func (f *fixture) allowLoopback(t *testing.T) {
 	t.Helper()
 	f.addresses.AllowedCIDRs = []net.IPNet{{IP: net.IPv4(127, 0, 0, 0).To4(), Mask: net.CIDRMask(8, 32)}}
 	f.createProxy(t, nil)
 }
 
-// TestAgentCannotChooseAddress checks that the proxy sends nothing to an address that an agent must
-// not choose, also if the address is behind a DNS name.
+// TestAgentCannotChooseAddress checks that the proxy sends nothing to an address that an agent may not
+// choose, even if a DNS name leads to the address.
 func TestAgentCannotChooseAddress(t *testing.T) {
 	rejected := "127.0.0.1 is a loopback address"
 	tests := map[string]struct {
-		// address replaces the address of the member. HOST is host and port of the member.
+		// address replaces the member's address. HOST stands for the member's host and port.
 		address, proxy string
 		upgrade        bool
 		allowed        bool

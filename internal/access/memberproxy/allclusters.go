@@ -23,10 +23,11 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// listStyle says how the objects in a list of all clusters name their clusters.
+// listStyle specifies how objects in a list from all clusters name their clusters.
 var listStyle = fanout.Style{Annotation: clusterv1alpha1.QueryFromClusterAnnotation}
 
-// heldBytes is the size up to which a list of all clusters is written at once.
+// heldBytes is the number of bytes up to which a list from all clusters is held back, so that errors
+// and warnings can still be added.
 const heldBytes = 1 << 20
 
 // allClustersHandler serves one request that is sent to all clusters.
@@ -46,7 +47,8 @@ func (h *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request)
 			h.proxy.karmada.forward(w, req, h.path, h.caller, h.responder)
 		}
 	case info.Verb == "list":
-		// Check this case before the name: a field selector may set the name, but the request is still a list.
+		// Handle this case before the name, because a field selector may set the name, but the request
+		// is still a list.
 		err = h.list(w, req, info)
 	case info.Name != "" && info.Verb != "watch":
 		err = h.forwardToHolder(w, req, info)
@@ -58,8 +60,8 @@ func (h *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request)
 	}
 }
 
-// list merges the lists of all clusters. It ignores a continue token and a resourceVersion other than 0,
-// because both are valid in one cluster only. The resourceVersion 0 means any version.
+// list merges the lists of all clusters. It ignores a continue token and a resourceVersion other than
+// 0, because both are valid in one cluster only. The resourceVersion 0 means any version.
 func (h *allClustersHandler) list(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) error {
 	query := req.URL.Query()
 	query.Del("limit")
@@ -68,7 +70,7 @@ func (h *allClustersHandler) list(w http.ResponseWriter, req *http.Request, info
 		query.Del("resourceVersion")
 		query.Del("resourceVersionMatch")
 	}
-	format, _ := fanout.NegotiateFormat(req.Header.Values("Accept")) // the default is JSON
+	format, _ := fanout.NegotiateFormat(req.Header.Values("Accept")) // after an error, format is JSON
 	responses, err := h.fanOut(req.Context(), info, h.proxy.memory.member, h.proxy.timeouts.list, Request{
 		Path: h.path, Query: query, Header: http.Header{"Accept": {format.Accept}},
 	})
@@ -99,7 +101,8 @@ func (h *allClustersHandler) list(w http.ResponseWriter, req *http.Request, info
 	return nil
 }
 
-// parsePages parses the lists in the responses. A response that cannot be merged gets an error.
+// parsePages parses the lists in the responses. It sets the error of each response that cannot be
+// merged.
 func parsePages(responses []clusterResponse) (pages []*fanout.Page) {
 	for i := range responses {
 		r := &responses[i]
@@ -120,8 +123,8 @@ func parsePages(responses []clusterResponse) (pages []*fanout.Page) {
 	return pages
 }
 
-// newNoListError returns the error for a list that no cluster returned. unknown are the warnings of the
-// clusters that may have objects.
+// newNoListError returns the error for a list that no cluster returned. unknown contains the warnings
+// of the clusters that may have objects.
 func newNoListError(info *genericrequest.RequestInfo, unknown fanout.Warnings) error {
 	clusters := unknown.Clusters()
 	if len(clusters) == 0 {
@@ -132,10 +135,10 @@ func newNoListError(info *genericrequest.RequestInfo, unknown fanout.Warnings) e
 		fanout.GroupResource(info), conditions.LimitMessage(strings.Join(clusters, ", ")), unknown[clusters[0]], fanout.OneClusterPath)
 }
 
-// forwardToHolder forwards a request to the only cluster that has the object. A write needs the response of
-// every cluster, because a cluster that does not respond may have the object, too.
+// forwardToHolder forwards a request to the only cluster that has the object. A write needs every
+// cluster's response, because a cluster that does not respond may have the object, too.
 func (h *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) error {
-	// The request has no subresource, because reading a subresource can have side effects.
+	// Look up the object without the subresource, because reading a subresource can have side effects.
 	responses, err := h.fanOut(req.Context(), info, h.proxy.memory.lookup, h.proxy.timeouts.lookup, Request{
 		Path: fanout.ResourcePath(info, fanout.ObjectNamespace(info), info.Name), Header: http.Header{"Accept": {fanout.JSON}},
 	})
@@ -175,7 +178,6 @@ func (h *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Re
 	return nil
 }
 
-// clusterResponse is the response of one cluster.
 type clusterResponse struct {
 	cluster string
 	client  *client
@@ -183,11 +185,11 @@ type clusterResponse struct {
 	body    []byte
 	// memory is the memory reservation for the body.
 	memory memoryReservation
-	// err means that it is unknown what the cluster has.
+	// err is set if it is unknown what the cluster has.
 	err error
 }
 
-// discard deletes the body and releases its memory.
+// discard deletes the body and releases its memory reservation.
 func (c *clusterResponse) discard() {
 	c.body = nil
 	c.memory.release()
@@ -199,14 +201,14 @@ func discardAll(responses []clusterResponse) {
 	}
 }
 
-// warningsOf returns the warnings for the clusters of which it is unknown what they have.
+// warningsOf returns warnings for the clusters of which it is unknown what they have.
 func warningsOf(responses []clusterResponse) fanout.Warnings {
 	unknown := fanout.Warnings{}
 	for _, r := range responses {
 		var status apierrors.APIStatus
 		switch {
 		case errors.As(r.err, &status):
-			unknown.Add(r.cluster, status.Status().Message) // it names the cluster
+			unknown.Add(r.cluster, status.Status().Message) // the message already names the cluster
 		case r.err != nil:
 			unknown.Add(r.cluster, fmt.Sprintf("cluster %q is omitted: %v", r.cluster, r.err))
 		}
@@ -214,9 +216,9 @@ func warningsOf(responses []clusterResponse) fanout.Warnings {
 	return unknown
 }
 
-// fanOut sends a GET request to every cluster and returns the responses, sorted by cluster name. It returns
-// an error only if the clusters cannot be listed, or if the memory for responses is exhausted. The caller
-// must discard all responses. maxBytes and timeout limit each response, including its body.
+// fanOut sends a GET request to every cluster and returns the responses, sorted by cluster name. It
+// returns an error only if the clusters cannot be listed, or if the memory for responses is exhausted.
+// The caller must discard all responses. maxBytes and timeout limit each response, including its body.
 func (h *allClustersHandler) fanOut(
 	ctx context.Context, info *genericrequest.RequestInfo, maxBytes int64, timeout time.Duration, request Request,
 ) ([]clusterResponse, error) {
@@ -254,8 +256,8 @@ func (h *allClustersHandler) fanOut(
 	return responses, nil
 }
 
-// read sends a request to the cluster and reads the response. The timeout applies to the whole response,
-// because a member that sends a byte from time to time never exceeds the idle timeout.
+// read sends the request to the cluster and reads the response. The timeout applies to the whole
+// response, because a member that sends a byte from time to time never exceeds the idle timeout.
 func (c *clusterResponse) read(ctx context.Context, timeout time.Duration, request Request) error {
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, slowError{timeout})
 	defer stop()
@@ -281,11 +283,12 @@ func (c *clusterResponse) read(ctx context.Context, timeout time.Duration, reque
 	return nil
 }
 
-// validateResponse returns an error for an error response that does not prove that the caller finds nothing in
-// the cluster.
+// validateResponse returns an error for an error response that does not prove that the caller finds
+// nothing in the cluster.
 //
-// A group version that status.apiEnablements does not list is not served only if the list is complete. The
-// list is empty or partial while the discovery of the cluster fails, as behind a gateway that returns 404.
+// A group version that status.apiEnablements does not list is certain not to be served only if that
+// list is complete. The list is empty or partial while the cluster's discovery fails, for example
+// behind a gateway that returns 404.
 func validateResponse(cluster *clusterv1alpha1.Cluster, info *genericrequest.RequestInfo, r *clusterResponse) error {
 	switch {
 	case r.code == http.StatusOK, fanout.IsStatusAbout(info, r.code, r.body), r.code == http.StatusNotFound && !mayServe(cluster, info):

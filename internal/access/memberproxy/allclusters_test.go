@@ -20,7 +20,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// podServer serves a member with the given Pods in the namespace a.
+// podServer serves a member that has the given Pods in the namespace a.
 func podServer(pods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		rest := strings.TrimPrefix(req.URL.Path, "/api/v1/namespaces/a/pods")
@@ -66,12 +66,12 @@ func podServer(pods ...string) http.HandlerFunc {
 // objectFormat is an object with an apiVersion, a kind, a namespace and a name.
 const objectFormat = `{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":%q,"uid":"0001"}}`
 
-// isLookup reports whether the proxy, and not a user, sent a request for an object.
+// isLookup reports whether the proxy itself, and not a user, sent a request for an object.
 func isLookup(req *http.Request) bool {
 	return req.Method == http.MethodGet && req.Header.Get("Accept") == "application/json"
 }
 
-// rawPod returns the metadata of a Pod in the form in which tables contain it.
+// rawPod returns a Pod's metadata in the form that tables contain.
 func rawPod(name string) (raw runtime.RawExtension) {
 	raw.Raw = fmt.Appendf(nil, `{"kind":"PartialObjectMetadata","metadata":{"name":%q}}`, name)
 	return raw
@@ -88,8 +88,7 @@ func (f *fixture) addMember(t *testing.T, name string, handler http.Handler) *cl
 	return cluster
 }
 
-// newThreeMembers registers the members m1 to m3 in an order that differs from the order of their
-// names.
+// newThreeMembers registers the members m1 to m3, but not in the order of their names.
 func newThreeMembers(t *testing.T) *fixture {
 	t.Helper()
 	f, _ := newFixture(t, podServer("web", "db"))

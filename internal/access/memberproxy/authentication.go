@@ -24,12 +24,14 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 )
 
-// maxErrorBody limits the part of an error response that is read.
+// maxErrorBody limits the part of an error response that is read, in bytes.
 const maxErrorBody = 64 << 10
 
-// sendAuthenticated sends a request with the identity of the caller. If the member rejects the
-// impersonator's token, sendAuthenticated reads the token again without a cache. A member that rejects the
-// token did not execute the request, so the request can be sent again unless its body is consumed.
+// sendAuthenticated sends a request with the caller's identity. If the member rejects the
+// impersonator's token, sendAuthenticated reads the token again without a cache. If the token has
+// changed, it sends the request again, because a member that rejects the token did not execute the
+// request. It cannot send a body again, so for a request with a body it returns an error with
+// Retry-After.
 func (c *call) sendAuthenticated(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
 	resp, err := transport.RoundTrip(c.withIdentity(req, c.token))
 	if err != nil {
@@ -74,9 +76,9 @@ func (c *call) withIdentity(req *http.Request, token string) *http.Request {
 	return signed
 }
 
-// explainUnauthorized returns an error with a remedy for a member that rejects the current token. It
-// returns the original response if the request is for a proxy subresource in the member, because the
-// response may come from an application that requires a login.
+// explainUnauthorized returns an error with a remedy for a member that rejects the current token. If
+// the request is for a proxy subresource in the member, it returns the original response, because an
+// application that requires a login may have sent it.
 func (c *call) explainUnauthorized(resp *http.Response) (*http.Response, error) {
 	if c.info.Subresource == "proxy" {
 		return resp, nil
@@ -94,14 +96,14 @@ func (c *call) explainUnauthorized(resp *http.Response) (*http.Response, error) 
 		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, owner, remedy))
 }
 
-// impersonationDenied matches the subject that the impersonator must not impersonate, in all encodings of a
-// Status.
+// impersonationDenied matches the subject that the impersonator may not impersonate, in all encodings
+// of a Status.
 var impersonationDenied = regexp.MustCompile(`(users|groups|serviceaccounts) \\?"([^"\\]*)\\?" is forbidden: User \\?"[^"\\]*\\?" cannot impersonate resource`)
 
-// explainForbidden returns an error with a remedy if the impersonator must not impersonate the caller. If the
-// caller has no permissions in the member, it returns the original response.
+// explainForbidden returns an error with a remedy if the impersonator may not impersonate the caller.
+// If the caller itself has no permissions in the member, it returns the original response.
 func (c *call) explainForbidden(resp *http.Response) (*http.Response, error) {
-	// Ignore a read error, because it occurs again when the rest of the body is read.
+	// Ignore a read error here, because it occurs again when the rest of the body is read.
 	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	found := impersonationDenied.FindSubmatch(head)
 	if found == nil {
@@ -118,15 +120,17 @@ func (c *call) explainForbidden(resp *http.Response) (*http.Response, error) {
 		c.cluster.Name, subject.kind, found[2], subject.hint)
 }
 
-// subjectKinds are the kinds of subjects that can be impersonated, with a hint for each.
+// subjectKinds maps the resources of subjects that can be impersonated to their kinds and to a hint
+// about missing permissions.
 var subjectKinds = map[string]struct{ kind, hint string }{
 	"users":           {"User", "by its own name: a binding of one of its groups is not enough"},
 	"groups":          {"Group", `the verb "impersonate" is enough for a group without access of its own`},
 	"serviceaccounts": {"ServiceAccount", "by its own name: a binding of one of its groups is not enough"},
 }
 
-// impersonate adds the impersonation headers for the caller. The caller's UID and extra fields are not sent,
-// because the impersonator's role in the member covers only users, service accounts and groups.
+// impersonate adds the impersonation headers for the caller. It does not send the caller's UID and
+// extra fields, because the impersonator's role in the member covers only users, service accounts and
+// groups.
 func impersonate(header http.Header, caller user.Info) {
 	header.Set(authenticationv1.ImpersonateUserHeader, caller.GetName())
 	for _, group := range impersonatedGroups(caller) {
@@ -135,9 +139,9 @@ func impersonate(header http.Header, caller user.Info) {
 }
 
 // impersonatedGroups returns the caller's groups that the member does not add itself. The member adds
-// system:authenticated to every impersonated user, except to system:anonymous. If a service account is
-// impersonated without groups, the member adds the groups of its namespace. These groups are not sent, because
-// sending them would require the permission to impersonate the groups of all service accounts.
+// system:authenticated to every impersonated user, except to system:anonymous. If a ServiceAccount is
+// impersonated without groups, the member adds the groups of its namespace. Sending these groups would
+// require the permission to impersonate the groups of all ServiceAccounts.
 func impersonatedGroups(caller user.Info) []string {
 	groups := slices.DeleteFunc(slices.Clone(caller.GetGroups()), func(group string) bool {
 		return group == user.AllAuthenticated || group == user.AllUnauthenticated
@@ -148,14 +152,14 @@ func impersonatedGroups(caller user.Info) []string {
 	}
 	implied := serviceaccount.MakeGroupNames(namespace)
 	if slices.ContainsFunc(groups, func(group string) bool { return !slices.Contains(implied, group) }) {
-		// The member adds no groups if the request contains a group, so all groups are sent.
+		// If the request contains any group, the member adds no groups, so all groups must be sent.
 		return groups
 	}
 	return nil
 }
 
-// readToken reads the token of the member's impersonator service account, or the control plane's own token
-// if isOwn.
+// readToken reads the token of the member's impersonator ServiceAccount, or the control plane's own
+// token for the member if isOwn is true.
 func readToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, isOwn bool, secrets SecretGetter) (string, error) {
 	fail := func(format string, args ...any) (string, error) {
 		return "", newUnavailableError(cluster, fmt.Errorf(format, args...))
@@ -180,7 +184,7 @@ func readToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, isOwn bool
 	case err != nil:
 		return fail("reading %s %s/%s: %w", kind, ref.Namespace, ref.Name, err)
 	}
-	// The token may end with a newline if it was read from a file.
+	// A token that was read from a file may end with a newline.
 	token := bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey])
 	if len(token) == 0 {
 		return fail("%s %s/%s has no key %q: %s", kind, ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, remedy)
@@ -188,7 +192,8 @@ func readToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, isOwn bool
 	return string(token), nil
 }
 
-// caBundle reads the CA certificates that verify the member's API server. nil means the system's CA certificates.
+// caBundle reads the CA certificates that verify the member's API server. A nil result means the
+// system's CA certificates.
 func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) ([]byte, error) {
 	ref := cluster.Spec.SecretRef
 	if ref == nil || cluster.Spec.InsecureSkipTLSVerification {
@@ -201,10 +206,10 @@ func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets Sec
 	return secret.Data[clusterv1alpha1.SecretCADataKey], nil
 }
 
-// NewSecretGetters returns two readers for the credentials of clusters. cached reads Secrets of the
-// namespace karmada-cluster from an informer cache, and all other Secrets from the Karmada API
-// server. fresh always reads from the Karmada API server. start starts the informer, which ends
-// with its context.
+// NewSecretGetters returns two readers for the clusters' credentials. cached reads Secrets in the
+// namespace karmada-cluster from an informer cache, and all other Secrets from the Karmada API server.
+// fresh always reads from the Karmada API server. start starts the informer, which runs until its
+// context ends.
 func NewSecretGetters(karmada kubernetes.Interface) (cached, fresh SecretGetter, start func(context.Context)) {
 	factory := informers.NewSharedInformerFactoryWithOptions(karmada, 0,
 		informers.WithNamespace(clusterv1alpha1.NamespaceKarmadaCluster),

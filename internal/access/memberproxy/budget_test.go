@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/access/memberproxy"
 )
 
-// getPath sends a request for a path of the member of the fixture.
+// getPath sends a request for the given path in the fixture's member.
 func getPath(t *testing.T, f http.Handler, path string) *http.Response {
 	t.Helper()
 	recorder := httptest.NewRecorder()

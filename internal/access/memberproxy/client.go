@@ -32,7 +32,7 @@ type client struct {
 	shared slots
 }
 
-// Request is a request that this server itself creates.
+// Request is a request that this process itself creates.
 type Request struct {
 	// Method is the HTTP method.
 	Method string
@@ -44,14 +44,14 @@ type Request struct {
 	Header http.Header
 	// Body is the body. It may be empty.
 	Body []byte
-	// Idle limits the time in which the member sends no data. The default is the limit of forwarded
-	// requests. It does not apply to the bodies of watches and logs.
+	// Idle limits the time in which the member sends no data. The default is the idle timeout of
+	// forwarded requests. Idle does not apply to the bodies of watches and logs.
 	Idle time.Duration
 }
 
-// Do sends a request of a caller to a cluster. It occupies a slot of the member's budgets until the body of the
-// response is closed. An error is a Status that names the cluster and the remedy. A response with an error code
-// is no error.
+// Do sends the caller's request to the cluster. The request occupies a slot of the member's budgets
+// until the response's body is closed. An error is a Status that names the cluster and the remedy. A
+// response with an error code is not an error.
 func (p *Proxy) Do(ctx context.Context, cluster string, caller user.Info, request Request) (*http.Response, error) {
 	c, err := p.clientFor(ctx, cluster, caller)
 	if err != nil {
@@ -60,8 +60,8 @@ func (p *Proxy) Do(ctx context.Context, cluster string, caller user.Info, reques
 	return c.do(ctx, request)
 }
 
-// Handler returns a handler that forwards a request of a caller to a path of a cluster. It also forwards requests
-// to switch protocols.
+// Handler returns a handler that forwards the caller's requests to the given path in the cluster. It
+// also forwards requests to switch protocols.
 func (p *Proxy) Handler(ctx context.Context, cluster string, caller user.Info, path string,
 	responder rest.Responder) (http.Handler, error) {
 	c, err := p.clientFor(ctx, cluster, caller)
@@ -71,16 +71,16 @@ func (p *Proxy) Handler(ctx context.Context, cluster string, caller user.Info, p
 	return &forwarder{client: c, path: path, responder: responder}, nil
 }
 
-// ForwardToKarmada forwards a request to the Karmada API server. This server impersonates the caller, so the
+// ForwardToKarmada forwards a request to the Karmada API server. It impersonates the caller, so the
 // caller gets no additional permissions.
 func (p *Proxy) ForwardToKarmada(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder) {
 	p.karmada.forward(w, req, path, caller, responder)
 }
 
-// Own sends requests with the control plane's own identity in members.
+// Own sends requests to members with the control plane's own identity.
 type Own struct{ Proxy *Proxy }
 
-// Do sends a request to a cluster as Proxy.Do does. It ignores the caller.
+// Do sends a request to the cluster as Proxy.Do does, but ignores the caller.
 func (o Own) Do(ctx context.Context, cluster string, _ user.Info, request Request) (*http.Response, error) {
 	found, err := o.Proxy.sources.Cluster(ctx, cluster)
 	if err != nil {
@@ -93,7 +93,7 @@ func (o Own) Do(ctx context.Context, cluster string, _ user.Info, request Reques
 	return c.do(ctx, request)
 }
 
-// clientFor returns a client that impersonates a caller in a cluster.
+// clientFor returns a client that impersonates the caller in the named cluster.
 func (p *Proxy) clientFor(ctx context.Context, name string, caller user.Info) (*client, error) {
 	if caller == nil {
 		return nil, apierrors.NewUnauthorized("no user to impersonate in the cluster")
@@ -108,8 +108,8 @@ func (p *Proxy) clientFor(ctx context.Context, name string, caller user.Info) (*
 	return p.newClient(ctx, cluster, caller)
 }
 
-// newClient returns a client for a cluster. It sends no request. A nil caller means the control plane's own
-// identity.
+// newClient returns a client for the cluster. It sends no request. A nil caller means the control
+// plane's own identity.
 func (p *Proxy) newClient(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*client, error) {
 	if cluster.Spec.APIEndpoint == "" {
 		remedy := "set it to the URL of the member's API server"
@@ -148,7 +148,7 @@ func (c *client) do(ctx context.Context, request Request) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
-	// A watch has no idle timeout, but the member must accept it in time.
+	// A watch has no idle timeout, but the member must accept it within the idle time.
 	accepted := time.AfterFunc(call.idle, func() { call.end(errIdle) })
 	out := (&http.Request{Method: request.Method, URL: call.target, Host: call.target.Host, Header: http.Header{}}).WithContext(ctx)
 	if request.Header != nil {

@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/access/memberproxy"
 )
 
-// TestClient checks requests that this server itself creates.
+// TestClient checks requests that this process itself creates.
 func TestClient(t *testing.T) {
 	var got *http.Request
 	var body string
@@ -41,7 +41,7 @@ func TestClient(t *testing.T) {
 		if err != nil || string(text) != "answer" {
 			t.Errorf("got %q, %v", text, err)
 		}
-		// The slot of the budget is released once, however often the body is closed.
+		// The budget's slot is released only once, even if the body is closed several times.
 		_, _ = response.Body.Close(), response.Body.Close()
 	}
 	if got.Method != http.MethodPost || got.URL.Path != "/api/v1/pods" || got.URL.RawQuery != "limit=5" || body != "text" {

@@ -18,10 +18,10 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// WorkGetter reads a Work of the control plane, or returns a NotFound error.
+// WorkGetter reads a Work in the control plane, or returns a NotFound error.
 type WorkGetter func(ctx context.Context, namespace, name string) (*workv1alpha1.Work, error)
 
-// NewWorkGetter returns a reader of Works from the Karmada API server.
+// NewWorkGetter returns a WorkGetter that reads from the Karmada API server.
 func NewWorkGetter(karmada kubernetes.Interface) WorkGetter {
 	return func(ctx context.Context, namespace, name string) (*workv1alpha1.Work, error) {
 		raw, err := karmada.Discovery().RESTClient().Get().
@@ -34,9 +34,10 @@ func NewWorkGetter(karmada kubernetes.Interface) WorkGetter {
 	}
 }
 
-// requireDelivery returns an error unless the control plane delivers the object to the cluster. A cluster's
-// response is no reason to send it a write, because every cluster can claim any object. The object's Work is
-// the proof, because no member can write it. Its name is one of work.Names.
+// requireDelivery returns an error unless the control plane delivers the object to the cluster. A
+// cluster's response is not sufficient to send it a write, because every cluster can claim to have any
+// object. The object's Work is the proof, because members cannot write Works. Its name is one of
+// work.Names.
 func (p *Proxy) requireDelivery(ctx context.Context, info *genericrequest.RequestInfo, cluster string,
 	object *metav1.PartialObjectMetadata) error {
 	kind := object.GroupVersionKind()

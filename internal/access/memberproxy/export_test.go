@@ -12,12 +12,12 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// SetTimeouts sets all timeouts of a proxy.
+// SetTimeouts sets all of the proxy's timeouts.
 func (p *Proxy) SetTimeouts(silence time.Duration) {
 	p.timeouts = timeouts{idle: silence, errorBody: silence, halfClosed: silence, lookup: silence, list: 3 * silence, clientRead: silence}
 }
 
-// SetLookupTimeout sets the timeouts of requests to all clusters.
+// SetLookupTimeout sets the timeouts for requests to all clusters.
 func (p *Proxy) SetLookupTimeout(lookup time.Duration) {
 	p.timeouts.lookup, p.timeouts.list = lookup, 3*lookup
 }
@@ -25,11 +25,10 @@ func (p *Proxy) SetLookupTimeout(lookup time.Duration) {
 // SetErrorBodyTimeout sets the timeout for the body of an error response to an upgrade.
 func (p *Proxy) SetErrorBodyTimeout(refusal time.Duration) { p.timeouts.errorBody = refusal }
 
-// MemoryLimits are the limits for the memory of responses to requests to all clusters, in
-// bytes.
+// MemoryLimits limit the memory of responses to requests to all clusters, in bytes.
 type MemoryLimits struct{ Lookup, Member, Request, PerMember, All int64 }
 
-// SetMemoryLimits sets the limits that are not 0, and the time for which requests wait for memory.
+// SetMemoryLimits sets those limits that are not 0, and how long requests wait for memory.
 func (p *Proxy) SetMemoryLimits(given MemoryLimits, wait time.Duration) {
 	room := defaultMemoryLimits
 	room.wait = wait
@@ -58,10 +57,10 @@ var (
 	ForwardedHeaders    = forwardedHeaders
 )
 
-// MaxUpgrades is the maximum number of streams to a member.
+// MaxUpgrades is the maximum number of streams to each member.
 const MaxUpgrades = maxUpgrades
 
-// Send sends a request to a member over a transport.
+// Send sends a request to a member through the given transport.
 func (p *Proxy) Send(cluster *clusterv1alpha1.Cluster, transport http.RoundTripper, req *http.Request) (*http.Response, error) {
 	client, err := p.newClient(req.Context(), cluster, &user.DefaultInfo{})
 	if err != nil {
@@ -74,20 +73,20 @@ func (p *Proxy) Send(cluster *clusterv1alpha1.Cluster, transport http.RoundTripp
 	return c.send(transport, req)
 }
 
-// CompleteBody returns the body of the response to a request.
+// CompleteBody returns the body of a response to a request with the given context.
 func CompleteBody(request context.Context, body io.ReadCloser) io.ReadCloser {
 	return completeBody{body, request}
 }
 
-// ErrIdle is the cause of canceled requests to a member that sends no data.
+// ErrIdle is the cause with which requests are canceled if the member sends no data.
 var ErrIdle = errIdle
 
-// JoinURL returns the URL to which a request is sent.
+// JoinURL returns the URL to which the request is sent.
 func JoinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 	return joinURL(endpoint, path, request)
 }
 
-// AcquireUpgrades acquires slots for streams to a cluster. release releases these slots.
+// AcquireUpgrades acquires slots for streams to the cluster. release releases these slots.
 func (p *Proxy) AcquireUpgrades(ctx context.Context, cluster *clusterv1alpha1.Cluster, count int) (release func()) {
 	client, err := p.newClient(ctx, cluster, &user.DefaultInfo{})
 	if err != nil {

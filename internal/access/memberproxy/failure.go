@@ -17,11 +17,11 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// errIdle is the cause of a request that is canceled because the member sent no data for too long.
+// errIdle is the cause with which a request is canceled if the member has sent no data for too long.
 var errIdle = errors.New("the member sent no data")
 
-// slowError is the cause of a request to all clusters that is canceled because the member's response was not
-// complete within the limit.
+// slowError is the cause with which a request to all clusters is canceled if the member's response was
+// not complete within the limit.
 type slowError struct{ limit time.Duration }
 
 func (s slowError) Error() string { return "the response was not complete within " + s.limit.String() }
@@ -31,8 +31,8 @@ func newUnavailableError(cluster *clusterv1alpha1.Cluster, reason error) error {
 	return fanout.NewUnavailableError("cannot reach cluster %q: %v", cluster.Name, reason)
 }
 
-// explainError converts an error of a round trip to a Status that names the cause and the remedy. ctx is
-// the context of the round trip, and idle its limit without data.
+// explainError converts a round trip's error to a Status that describes the cause and the remedy. ctx
+// is the round trip's context, and idle is its idle timeout.
 func explainError(ctx context.Context, cluster *clusterv1alpha1.Cluster, idle time.Duration, err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

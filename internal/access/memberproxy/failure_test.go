@@ -21,13 +21,11 @@ import (
 	"karmada.io/karmada/internal/access/memberproxy"
 )
 
-// testTimeout is the timeout of proxies in tests. Members that block continue when their request
-// ends.
+// testTimeout is the proxies' timeout in tests. Members that block continue when their request ends.
 const testTimeout = 300 * time.Millisecond
 
 func TestErrorsNameTheClusterAndTheRemedy(t *testing.T) {
-	// No server listens on port 1. A port that was just closed could already be used by another
-	// test.
+	// No server listens on port 1. A port that was just closed could already be used by another test.
 	const unreachable = "https://127.0.0.1:1"
 	silent := func(_ http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -99,7 +97,8 @@ func TestErrorsNameTheClusterAndTheRemedy(t *testing.T) {
 	}
 }
 
-// newFixtureHTTP1 registers a member without HTTP/2, like a member behind some proxies.
+// newFixtureHTTP1 registers a member that does not support HTTP/2, for example because it is behind a
+// proxy.
 func newFixtureHTTP1(t *testing.T, handler http.Handler) (*fixture, *httptest.Server) {
 	t.Helper()
 	if handler == nil || handler.(http.HandlerFunc) == nil {
@@ -341,8 +340,8 @@ func TestPathsKeepTheirEscaping(t *testing.T) {
 	}
 }
 
-// TestNestedProxyPathsAreRejected sends paths of proxies through the proxy to one member and to all
-// members.
+// TestNestedProxyPathsAreRejected sends the paths of other proxies through the proxy to one member and
+// to all members.
 func TestNestedProxyPathsAreRejected(t *testing.T) {
 	reached := 0
 	f, member := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))

@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/access/fanout"
 )
 
-// flushInterval is how long a response of known length may be buffered. Responses of unknown length, such
-// as watches, are flushed immediately.
+// flushInterval is the maximum time for which a response of known length is buffered. Responses of
+// unknown length, such as watches, are flushed immediately.
 const flushInterval = 200 * time.Millisecond
 
 // isLongRunning reports whether a request may run for a long time without data.
@@ -59,7 +59,7 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		req.Body, req.ContentLength, req.TransferEncoding = http.NoBody, 0, nil
 		forward(upgradeWriter{w, c.timeouts.halfClosed, func() { c.end(errIdle) }}, req, c.target, c, f.responder)
 	default:
-		// Reject the body, because its bytes could not be distinguished from the bytes of the stream. Close
+		// Reject the body, because its bytes could not be distinguished from the stream's bytes. Close
 		// the connection, so that the error response does not wait for the rest of the body.
 		w.Header().Set("Connection", "close")
 		f.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
@@ -83,30 +83,30 @@ func forward(w http.ResponseWriter, req *http.Request, target *url.URL, transpor
 			}
 			responder.Error(err)
 		},
-		// Log no error in the middle of a response, because the closed connection reports the error to
+		// Do not log errors in the middle of a response, because the closed connection reports them to
 		// the client.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	proxy.ServeHTTP(w, req)
 }
 
-// call is one request of a caller to a member. It implements http.RoundTripper.
+// call is a caller's request to a member. It implements http.RoundTripper.
 type call struct {
 	*client
 	target        *url.URL
 	info          *genericrequest.RequestInfo
 	isUpgrade     bool
 	isLongRunning bool
-	// idle limits the time in which no data passes between the client and the member, unless the request
-	// is long-running.
+	// idle limits the time in which no data passes between the client and the member, unless the
+	// request is long-running.
 	idle time.Duration
-	// writer receives the response while it is read, or is nil.
+	// writer receives the response while it is being read. It may be nil.
 	writer http.ResponseWriter
 	// end cancels the context of the request.
 	end context.CancelCauseFunc
 }
 
-// newCall returns a request for path in the member, with the query and the escaping of request.
+// newCall returns a call for path in the member, with the query and the escaping of request.
 func (c *client) newCall(method, path string, request *url.URL, isUpgrade bool) (*call, error) {
 	target, err := targetURL(c.cluster, path, request)
 	if err != nil {
@@ -122,8 +122,8 @@ func (c *client) newCall(method, path string, request *url.URL, isUpgrade bool) 
 	}, nil
 }
 
-// begin acquires the slots of the request, and returns the context with which to send it. done ends the
-// context and releases the slots.
+// begin acquires the request's slots, and returns the context with which to send the request. done ends
+// the context and releases the slots.
 func (c *call) begin(parent context.Context) (ctx context.Context, done func(), err error) {
 	release, err := c.acquireSlots()
 	if err != nil {
@@ -138,8 +138,8 @@ func (c *call) begin(parent context.Context) (ctx context.Context, done func(), 
 	}, nil
 }
 
-// RoundTrip sends a request, whose context is that of begin, with the identity of the caller. Its errors are
-// of type StatusError.
+// RoundTrip sends a request with the caller's identity. The request's context must be the one that
+// begin returned. Errors are of type *StatusError.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	transport := c.member.transport.requests
 	var dog *watchdog
@@ -174,7 +174,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// send sends a request through a transport, explains errors, and filters the response.
+// send sends a request through the transport, explains errors, and filters the response.
 func (c *call) send(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
 	resp, err := c.sendAuthenticated(lateResponseFilter{transport}, req)
 	if err == nil && !c.isExpected(resp, req.Header.Get("Upgrade")) {
@@ -187,7 +187,8 @@ func (c *call) send(transport http.RoundTripper, req *http.Request) (*http.Respo
 	return c.filterResponse(resp)
 }
 
-// isExpected reports whether a response is an error, or switches to the requested protocol if there is one.
+// isExpected reports whether the response is an error, or switches to the requested protocol if there
+// is one.
 func (c *call) isExpected(resp *http.Response, protocol string) bool {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return c.isUpgrade && isUpgrade(resp.Header) && strings.EqualFold(resp.Header.Get("Upgrade"), protocol)
@@ -200,8 +201,9 @@ func newInvalidUpgradeError(member, reason string) error {
 		"invalid upgrade response of cluster %q: %s", member, reason)
 }
 
-// lateResponseFilter rejects responses to canceled requests. Over HTTP/1.1, the closed connection can make
-// the handler in the member return early, and then its response looks like an empty successful response.
+// lateResponseFilter rejects responses to canceled requests. Over HTTP/1.1, the closed connection can
+// make the handler in the member return early, and its response then looks like an empty successful
+// response.
 type lateResponseFilter struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -214,7 +216,7 @@ func (l lateResponseFilter) RoundTrip(req *http.Request) (*http.Response, error)
 	return resp, err
 }
 
-// completeBody is the body of a response. It returns an error instead of EOF if the request was canceled,
+// completeBody is a response's body. It returns an error instead of EOF if the request was canceled,
 // because an incomplete list must not look like a complete list.
 type completeBody struct {
 	io.ReadCloser

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// maxHeaderBytes limits the size of a response header.
+	// maxHeaderBytes limits the size of a response's header, in bytes.
 	maxHeaderBytes = 256 << 10
-	// maxMemberWarnings limits the number of a member's warnings that are forwarded, and maxWarningBytes the
-	// length of each.
+	// maxMemberWarnings limits the number of a member's warnings that are forwarded, and
+	// maxWarningBytes limits the length of each.
 	maxMemberWarnings = 16
 	maxWarningBytes   = 512
 )
 
-// removedHeaders are removed from a member's response, because they would change how a client or a browser
-// treats the control plane: cookies, authentication, location and access control.
+// removedHeaders are removed from a member's response, because they would change how a client or
+// browser treats the control plane: cookies, authentication, location and access control.
 var removedHeaders = []string{
 	"Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Proxy-Authenticate", "Proxy-Authentication-Info", "Authentication-Info",
 	"Alt-Svc", "Strict-Transport-Security", "Public-Key-Pins", "Clear-Site-Data", "Refresh", "Service-Worker-Allowed",
@@ -45,7 +45,7 @@ func (c *call) filterResponse(resp *http.Response) (*http.Response, error) {
 		return nil, err
 	}
 	// A member sends trailers after the body, and the transport adds them to resp. Return a copy of
-	// resp without trailers, so that the client does not get them.
+	// resp without trailers, so that they do not reach the client.
 	filtered := *resp
 	filtered.Trailer = nil
 	return &filtered, nil
@@ -92,8 +92,8 @@ func (c *call) rewriteLocation(resp *http.Response) error {
 	return nil
 }
 
-// memberLocation returns the path in the control plane for a response's Location. ok is false if the Location is
-// outside the member.
+// memberLocation returns the control plane's path for a response's Location. ok is false if the
+// Location is outside the member.
 func (c *call) memberLocation(resp *http.Response) (path string, ok bool) {
 	endpoint, err := url.Parse(c.cluster.Spec.APIEndpoint)
 	if err != nil {
@@ -119,22 +119,23 @@ const (
 	tokenProtocol = "base64url.bearer.authorization.k8s.io."
 )
 
-// forwardedHeaders are the request headers that a member receives, in canonical form. They describe the request,
-// its body and the wanted response, but not the user, a browser session, or the route to the control plane.
-// Proxies add headers about these under many names, so every header that is not in this list is removed.
+// forwardedHeaders are the request headers that a member receives, in canonical form. They describe the
+// request, its body and the wanted response, but not the user, a browser session, or the route to the
+// control plane. Proxies add headers about the latter under many names, so every header that is not in
+// this list is removed.
 var forwardedHeaders = sets.New(
 	"Accept", "Accept-Encoding", "Accept-Language", "User-Agent",
 	"Content-Encoding", "Content-Length", "Content-Type", "Range",
-	// Clients with a cache send the conditions for discovery and OpenAPI.
+	// Clients with a cache send these conditions for discovery and OpenAPI.
 	"Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since",
 	// Streams use SPDY or WebSockets.
 	"Connection", "Upgrade", "X-Stream-Protocol-Version",
 	"Sec-Websocket-Extensions", "Sec-Websocket-Key", protocolHeader, "Sec-Websocket-Version",
-	// These relate a request to a command of kubectl, to the audit log and to a trace.
+	// These relate a request to a kubectl command, to the audit log and to a trace.
 	"Kubectl-Command", "Kubectl-Session", "Audit-Id", "Traceparent", "Tracestate",
 )
 
-// filterRequestHeader removes from a request header everything that a member must not receive.
+// filterRequestHeader removes everything from a request header that a member must not receive.
 func filterRequestHeader(header http.Header) {
 	for name := range header {
 		if !forwardedHeaders.Has(name) {

@@ -57,7 +57,7 @@ func TestObjectOfOneClusterIsForwarded(t *testing.T) {
 	}
 }
 
-// writes are requests for the Pod "web" that change it, by their description.
+// writes maps descriptions to requests that change the Pod "web".
 var writes = map[string]struct{ method, path string }{
 	"an update":                     {"PUT", ""},
 	"a patch":                       {"PATCH", ""},
@@ -72,7 +72,7 @@ var writes = map[string]struct{ method, path string }{
 	"a request for another purpose": {"OPTIONS", ""},
 }
 
-// unknownMembers add the member m2, whose response does not say whether it has the Pod "web".
+// unknownMembers add the member m2, whose response does not show whether it has the Pod "web".
 var unknownMembers = map[string]func(*testing.T, *fixture){
 	"hangs": func(t *testing.T, f *fixture) {
 		f.addMember(t, "m2", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
@@ -97,21 +97,21 @@ var unknownMembers = map[string]func(*testing.T, *fixture){
 	"returns the wrong format": func(t *testing.T, f *fixture) { f.addMember(t, "m2", respondWith(`{"kind":"Pod","kind":"Pod"}`)) },
 }
 
-// enable returns the APIs of a member that serves one resource of the version v1.
+// enable returns the APIs of a member that serves one resource in the version v1.
 func enable(resource string) []clusterv1alpha1.APIEnablement { return enableIn("v1", resource) }
 
-// enableIn returns the APIs of a member that serves one resource.
+// enableIn returns the APIs of a member that serves one resource in the given group version.
 func enableIn(groupVersion, resource string) []clusterv1alpha1.APIEnablement {
 	return []clusterv1alpha1.APIEnablement{{GroupVersion: groupVersion, Resources: []clusterv1alpha1.APIResource{{Name: resource}}}}
 }
 
-// completeAPIs returns the condition that reports whether the APIs of a member are complete.
+// completeAPIs returns the condition that reports whether a member's API list is complete.
 func completeAPIs(status metav1.ConditionStatus) []metav1.Condition {
 	return []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: status}}
 }
 
-// TestWriteNeedsTheAnswerOfEveryCluster checks that a cluster that may have the object prevents a
-// write to another cluster.
+// TestWriteNeedsTheAnswerOfEveryCluster checks that a write is not sent while another cluster may have
+// the object.
 func TestWriteNeedsTheAnswerOfEveryCluster(t *testing.T) {
 	for name, addUnknownMember := range unknownMembers {
 		t.Run("a cluster that "+name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestWriteNeedsTheAnswerOfEveryCluster(t *testing.T) {
 	}
 }
 
-// recordRequests returns a handler that records the requests that the proxy forwarded.
+// recordRequests returns a handler that records the requests that the proxy forwards.
 func recordRequests(received *[]string, next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if !isLookup(req) {
@@ -208,8 +208,8 @@ func failWith(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// TestHostileMemberReceivesNoWrite uses a member m1 that claims to have every object, and an honest member
-// m2 that has none.
+// TestHostileMemberReceivesNoWrite uses a malicious member m1 that claims to have every object, and an
+// honest member m2 that has none.
 func TestHostileMemberReceivesNoWrite(t *testing.T) {
 	const podPath, configMapPath = "/api/v1/namespaces/a/pods/web", "/api/v1/namespaces/a/configmaps/web"
 	object := func(apiVersion, kind, namespace, name string) string {
@@ -218,7 +218,7 @@ func TestHostileMemberReceivesNoWrite(t *testing.T) {
 	pod, deliveredPod := object("v1", "Pod", "a", "web"), []string{"m1", "v1"}
 	tests := map[string]struct {
 		path, claim string
-		// delivered are the cluster and the apiVersion of a delivered Pod "web".
+		// delivered contains the cluster and the apiVersion for which the Pod "web" is delivered.
 		delivered []string
 		worksErr  error
 		code      int
@@ -263,8 +263,8 @@ func TestHostileMemberReceivesNoWrite(t *testing.T) {
 	}
 }
 
-// TestWriteOfClusterScopedObject writes objects without a namespace, and a Namespace, whose request has
-// its name as the namespace.
+// TestWriteOfClusterScopedObject writes objects without a namespace, and a Namespace, for which the
+// request's namespace is the object's name.
 func TestWriteOfClusterScopedObject(t *testing.T) {
 	for path, kind := range map[string]string{"/api/v1/nodes/web": "Node", "/api/v1/namespaces/web": "Namespace"} {
 		f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -98,7 +98,7 @@ func TestRequestHeadersAreFiltered(t *testing.T) {
 	front := f.front(t)
 	for name, test := range map[string]struct {
 		method, path string
-		// isCopied means that the headers of the user are forwarded.
+		// isCopied means that the user's headers are forwarded.
 		isCopied bool
 	}{
 		"one member":        {"POST", "/proxy/api/v1/pods", true},

@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/access/fanout"
 )
 
-// karmadaServer serves the requests that address all clusters but no resource, such as discovery.
-// It sends these requests to the Karmada API server with the credentials of this server, and
-// impersonates the caller, so the caller gets no additional permissions.
+// karmadaServer serves requests that address all clusters but no resource, such as discovery. It
+// forwards these requests to the Karmada API server with this process's credentials and impersonates the
+// caller, so the caller gets no additional permissions.
 type karmadaServer struct {
 	endpoint  *url.URL
 	transport http.RoundTripper

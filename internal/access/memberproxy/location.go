@@ -13,13 +13,14 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 )
 
-// maxEscapes limits how often a path may be percent-encoded in addition to the encoding of its URL.
+// maxEscapes is the maximum number of times that a path may be percent-encoded in addition to its URL's
+// encoding.
 const maxEscapes = 3
 
-// ValidatePath rejects paths with "..", because several endpoints may share a host, and such a path could reach
-// another endpoint on this host. It also rejects paths of another control plane proxy, because one request
-// could otherwise pass the servers of the control plane hundreds of times. It checks all forms of the path that
-// a server could decode.
+// ValidatePath rejects paths that contain "..", because several endpoints may share a host, and such a
+// path could reach another endpoint on this host. It also rejects paths that lead to another control
+// plane proxy, because otherwise one request could pass the control plane's servers hundreds of times.
+// It checks all forms of the path that a server could decode.
 func ValidatePath(path string) error {
 	for range maxEscapes + 1 {
 		segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
@@ -56,8 +57,8 @@ func findProxy(segments []string) string {
 	return ""
 }
 
-// targetURL returns the URL in the member for path. The URL is below the endpoint of the cluster,
-// and has the query and the escaping of the request.
+// targetURL returns the URL in the member for path. The URL is below the cluster's endpoint, and has
+// the request's query and escaping.
 func targetURL(cluster *clusterv1alpha1.Cluster, path string, request *url.URL) (*url.URL, error) {
 	endpoint, err := url.Parse(cluster.Spec.APIEndpoint)
 	if err != nil {
@@ -66,8 +67,8 @@ func targetURL(cluster *clusterv1alpha1.Cluster, path string, request *url.URL) 
 	return joinURL(endpoint, path, request), nil
 }
 
-// joinURL joins an endpoint and a path. It adds no slash for an empty path, unless the path of the
-// request ends with a slash.
+// joinURL joins an endpoint and a path. For an empty path it adds a slash only if the request's path
+// ends with a slash.
 func joinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 	target := *endpoint
 	target.Fragment, target.RawFragment = "", ""
@@ -87,8 +88,8 @@ func joinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 	return &target
 }
 
-// escapedSuffix returns the escaped form of path, with which the request's path ends. It preserves the escaped
-// slashes in names.
+// escapedSuffix returns the escaped form of path, which the request's URL must end with. It preserves
+// escaped slashes in names.
 func escapedSuffix(path string, request *url.URL) (string, bool) {
 	escaped := request.EscapedPath()
 	for at := len(escaped); at >= 0; at = strings.LastIndexByte(escaped[:at], '/') {
@@ -103,8 +104,8 @@ func escapedSuffix(path string, request *url.URL) (string, bool) {
 	return "", false
 }
 
-// redirectToSlash redirects reads of an empty path in the member to the same URL with a slash, because relative
-// links require the slash. It reports whether it wrote a redirect.
+// redirectToSlash redirects a read of an empty path in the member to the same URL with a trailing
+// slash, because relative links require the slash. It reports whether it wrote a redirect.
 func redirectToSlash(path string, w http.ResponseWriter, req *http.Request) bool {
 	if strings.TrimSuffix(path, "/") != "" || strings.HasSuffix(req.URL.Path, "/") ||
 		req.Method != http.MethodGet && req.Method != http.MethodHead {

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(cleanupRunner{m}) }
 
-// cleanupRunner closes the idle connections of the tests, which are not leaks of the proxy.
+// cleanupRunner closes the tests' idle connections, because they are not leaks of the proxy.
 type cleanupRunner struct{ *testing.M }
 
 func (c cleanupRunner) Run() int {

@@ -26,25 +26,25 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// fixture is a control plane with one cluster and the Secrets of this cluster. Tests change the
-// cluster and the Secrets between requests.
+// fixture is a control plane with one cluster and its Secrets. Tests change the cluster and the Secrets
+// between requests.
 type fixture struct {
 	cluster *clusterv1alpha1.Cluster
-	// others are further clusters. They use the Secrets of m1.
+	// others are additional clusters, which use the Secrets of m1.
 	others  []*clusterv1alpha1.Cluster
 	secrets map[string]*corev1.Secret
-	// works are the Works of the control plane, by namespace/name.
-	// worksErr is returned for each Work that is read.
+	// works contains the control plane's Works, by namespace/name. worksErr is returned for each Work
+	// that is read.
 	works    map[string]*workv1alpha1.Work
 	worksErr error
-	// stale are Secrets that an outdated cache contains.
+	// stale contains the Secrets in an outdated cache.
 	stale map[string]*corev1.Secret
 	// caller is the user who sends the requests. The default is alice.
 	caller user.Info
 	proxy  *memberproxy.Proxy
-	// budgets are the budgets of the proxy. The zero value means the defaults.
+	// budgets are the proxy's budgets. The zero value selects the defaults.
 	budgets memberproxy.Budgets
-	// addresses configure to which addresses agents may make the proxy connect.
+	// addresses specifies to which addresses agents may make the proxy connect.
 	addresses agentaddress.Options
 }
 
@@ -132,7 +132,7 @@ func (f *fixture) work(_ context.Context, namespace, name string) (*workv1alpha1
 	return nil, apierrors.NewNotFound(workv1alpha1.Resource("works"), name)
 }
 
-// deliver stores the Work with which the control plane delivers an object to a cluster.
+// deliver stores the Work with which the control plane delivers an object to the cluster.
 func (f *fixture) deliver(cluster, apiVersion, kind, namespace, name string) {
 	delivered := &workv1alpha1.Work{}
 	delivered.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
@@ -145,7 +145,7 @@ func caOf(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// responder writes errors of the proxy as an API server does.
+// responder writes the proxy's errors as an API server does.
 type responder struct{ w http.ResponseWriter }
 
 func (r responder) Object(code int, _ runtime.Object) { r.w.WriteHeader(code) }
@@ -165,7 +165,7 @@ func (r responder) Error(err error) {
 	http.Error(r.w, err.Error(), code)
 }
 
-// ServeHTTP acts as the API server around the proxy: it authenticates the caller and splits the
+// ServeHTTP acts as the API server that contains the proxy: it authenticates the caller and splits the
 // path at /proxy. Requests below /everywhere are sent to all clusters.
 func (f *fixture) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name, path := "m1", ""

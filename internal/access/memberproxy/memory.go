@@ -16,37 +16,39 @@ import (
 
 const mib = 1 << 20
 
-// memoryLimits limit the memory, in bytes, for members' responses to requests that are sent to all clusters.
+// memoryLimits limit the memory for members' responses to requests that are sent to all clusters, in
+// bytes.
 type memoryLimits struct {
-	// lookup limits one member's response to the lookup of one object, and member its response to a list.
-	// request limits all members' responses to one request.
+	// lookup limits one member's response if one object is requested, and member limits it if a list is
+	// requested. request limits all members' responses to one request.
 	lookup, member, request int64
-	// perMember limits one member's responses to all requests together, so that one member cannot use all
-	// memory. all limits all members' responses to all requests.
+	// perMember limits one member's responses to all concurrent requests, so that one member cannot use
+	// all memory. all limits all members' responses to all concurrent requests.
 	perMember, all int64
 	// wait is how long a request waits for memory that other requests use.
 	wait time.Duration
 }
 
-// defaultMemoryLimits allow responses with some thousand Pods. The largest object in etcd has 1.5 MiB.
+// defaultMemoryLimits allow responses with several thousand Pods. The largest object in etcd has
+// 1.5 MiB.
 var defaultMemoryLimits = memoryLimits{lookup: 4 * mib, member: 32 * mib, request: 256 * mib, perMember: 128 * mib, all: 512 * mib,
 	wait: 3 * time.Second}
 
 // errMemoryExhausted means that other requests to all clusters use all memory.
 var errMemoryExhausted = errors.New("no memory left")
 
-// newMemoryExhaustedError returns the error for a request that gets no memory.
+// newMemoryExhaustedError returns the error for a request that gets no memory within the given limit.
 func newMemoryExhaustedError(limit int64) error {
 	return fanout.WithRetryAfter(fanout.NewStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		"requests to all clusters hold %d bytes of responses, which is the limit of this server: try again later, select fewer objects, or use clusters/NAME/proxy for one cluster", limit))
 }
 
-// memoryPool is the memory that some responses share.
+// memoryPool is memory that several responses share.
 type memoryPool struct {
 	*semaphore.Weighted
 	// wait is how long a response waits for memory that other responses use.
 	wait time.Duration
-	// exceeded is the error of a response for which the pool has no memory.
+	// exceeded is the error for a response for which the pool has no memory.
 	exceeded error
 }
 
@@ -68,7 +70,8 @@ type memoryReservation struct {
 	held  int64
 }
 
-// reserve reserves n more bytes in all pools, or returns the error of the pool that has too little memory.
+// reserve reserves n more bytes in all pools, or returns the error of the first pool that has too
+// little memory.
 func (m *memoryReservation) reserve(ctx context.Context, n int64) error {
 	for i, pool := range m.pools {
 		if !pool.acquire(ctx, n) {
@@ -82,7 +85,6 @@ func (m *memoryReservation) reserve(ctx context.Context, n int64) error {
 	return nil
 }
 
-// release releases all memory.
 func (m *memoryReservation) release() {
 	for _, pool := range m.pools {
 		pool.Release(m.held)
@@ -90,8 +92,8 @@ func (m *memoryReservation) release() {
 	m.held = 0
 }
 
-// newReservation returns the reservation for one member's response. maxBytes limits the response, and request
-// is the memory for all responses to the request.
+// newReservation returns the reservation for one member's response. maxBytes limits the response, and
+// request is the memory for all responses to the request.
 func (p *Proxy) newReservation(c *client, maxBytes int64, request *semaphore.Weighted) memoryReservation {
 	limits := p.memory
 	return memoryReservation{pools: []memoryPool{
@@ -109,7 +111,7 @@ type reservingReader struct {
 	io.Reader
 	ctx         context.Context //nolint:containedctx // the context of the request
 	reservation *memoryReservation
-	// err is the error of the reservation.
+	// err is the error that reserving memory returned.
 	err error
 }
 

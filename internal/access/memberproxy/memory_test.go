@@ -29,7 +29,7 @@ type responseHead struct {
 	Header     http.Header
 }
 
-// listPods lists the Pods of all clusters, and returns the clusters to which the Pods belong.
+// listPods lists all clusters' Pods, and returns the clusters to which the Pods belong.
 func listPods(t *testing.T, url string) (resp responseHead, clusters string) {
 	t.Helper()
 	httpResponse, err := http.DefaultClient.Do(newRequest(t, "GET", url+"/everywhere/api/v1/namespaces/a/pods", ""))
@@ -140,8 +140,8 @@ func TestMemoryLimitOfOneMember(t *testing.T) {
 	}
 }
 
-// TestSlowMemberDoesNotBlockRequests uses a member that sends a byte from time to time, so that
-// the idle timeout is never reached.
+// TestSlowMemberDoesNotBlockRequests uses a member that sends a byte from time to time, so that it
+// never exceeds the idle timeout.
 func TestSlowMemberDoesNotBlockRequests(t *testing.T) {
 	f, _ := newFixture(t, podServer("db"))
 	f.addMember(t, "m2", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

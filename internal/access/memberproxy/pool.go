@@ -18,27 +18,26 @@ import (
 )
 
 // maxLongRunning and maxUpgrades limit the long-running requests to one member, and thereby the
-// connections. Watches share connections over HTTP/2, but each upgrade has its own connection.
-// 100 users with 20 watches each stay below the limits.
+// connections. Watches share connections over HTTP/2, but each upgrade has its own connection. 100
+// users with 20 watches each do not exceed the limits.
 const (
 	maxLongRunning = 2000
 	maxUpgrades    = 500
 )
 
-// Budgets limit the number of concurrent requests to members. If a budget is exhausted, further requests
-// get the status 429 with Retry-After.
+// Budgets limit the number of concurrent requests to members. If a budget is exhausted, further
+// requests fail with status 429 and Retry-After.
 type Budgets struct {
-	// Requests limits the short requests to one member. AllRequests limits the short requests to all
-	// members together.
+	// Requests limits the short requests to one member, and AllRequests those to all members together.
 	Requests, AllRequests int
-	// LongRunning limits the long-running requests (watches and logs) to one member. AllLongRunning limits
-	// the long-running requests to all members together. Terminals and port forwards count toward
-	// AllLongRunning, but each member has a separate budget for them.
+	// LongRunning limits the long-running requests (watches and logs) to one member, and AllLongRunning
+	// those to all members together. Terminals and port forwards count toward AllLongRunning, but each
+	// member has a separate budget for them.
 	LongRunning, AllLongRunning int
 }
 
-// DefaultBudgets returns budgets for 100 users with 20 watches each in one member. One member can use one
-// fifth of the shared budgets.
+// DefaultBudgets returns budgets for 100 users with 20 watches each in one member. One member can use
+// one fifth of the shared budgets.
 func DefaultBudgets() Budgets {
 	return Budgets{Requests: 400, AllRequests: 2000, LongRunning: maxLongRunning, AllLongRunning: 5 * maxLongRunning}
 }
@@ -55,7 +54,7 @@ func (b *Budgets) AddFlags(flags *pflag.FlagSet) {
 		"Maximum concurrent watches, logs and streams through clusters/proxy to all clusters together.")
 }
 
-// Validate returns an error that names the flags if a budget allows no request.
+// Validate returns an error that names the flags if a budget permits no request.
 func (b *Budgets) Validate() error {
 	if min(b.Requests, b.AllRequests, b.LongRunning, b.AllLongRunning) < 1 {
 		return errors.New("--proxy-requests-per-cluster, --proxy-requests, --proxy-watches-per-cluster and --proxy-watches must be at least 1")
@@ -63,15 +62,16 @@ func (b *Budgets) Validate() error {
 	return nil
 }
 
-// slots have a slot for each request in progress.
+// slots are channels that contain one element for each request in progress. Their capacity is the
+// budget.
 type slots struct{ requests, longRunning, upgrades chan struct{} }
 
 func newSlots(requests, longRunning int) slots {
 	return slots{make(chan struct{}, requests), make(chan struct{}, longRunning), make(chan struct{}, maxUpgrades)}
 }
 
-// acquireSlots acquires a slot in the budget of the member and a slot in the shared budget. release
-// releases both slots.
+// acquireSlots acquires a slot in the member's budget and a slot in the shared budget. release releases
+// both.
 func (c *call) acquireSlots() (release func(), err error) {
 	memberSlots, sharedSlots, budget := c.member.requests, c.shared.requests, "requests"
 	switch {
@@ -94,7 +94,6 @@ func (c *call) acquireSlots() (release func(), err error) {
 	return func() { <-sharedSlots; <-memberSlots }, nil
 }
 
-// newBudgetError returns the error for an exhausted budget.
 func newBudgetError(format string, args ...any) error {
 	return fanout.WithRetryAfter(fanout.NewStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		format+", which is the limit of this server: end some, or try again later", args...))
@@ -103,16 +102,16 @@ func newBudgetError(format string, args ...any) error {
 // errMemberRemoved is the cause with which requests to a removed member are canceled.
 var errMemberRemoved = errors.New("the cluster was removed, or the server stops")
 
-// pool contains the connections to clusters. The connections to a cluster have the settings of the last
-// request to this cluster.
+// pool contains the connections to clusters. Each cluster's connections have the settings that the last
+// request to the cluster used.
 type pool struct {
 	mu      sync.Mutex
 	members map[string]*member
 	closed  bool
 	budgets Budgets
-	// guard checks the addresses that agents choose.
+	// guard validates the addresses that agents choose.
 	guard *agentaddress.Guard
-	// memoryPerMember limits the bytes of one member's responses to requests to all clusters.
+	// memoryPerMember limits each member's responses to requests to all clusters, in bytes.
 	memoryPerMember int64
 }
 
@@ -122,15 +121,15 @@ type member struct {
 	// key identifies the settings of the connections.
 	key       string
 	transport *transport
-	// ctx ends when the member is removed. All requests to the member end with it.
+	// ctx ends when the member is removed. All requests to the member are then canceled.
 	ctx    context.Context //nolint:containedctx // connections outlive single requests
 	cancel context.CancelCauseFunc
-	// responseMemory limits the bytes of the member's responses to requests to all clusters.
+	// responseMemory limits the member's responses to requests to all clusters, in bytes.
 	responseMemory *semaphore.Weighted
 }
 
-// get returns the connections to a cluster. If the settings have changed, it opens new connections, and
-// requests in progress finish on the old connections.
+// get returns the connections to the cluster. If the settings have changed, it opens new connections,
+// and requests in progress finish on the old connections.
 func (p *pool) get(cluster *clusterv1alpha1.Cluster, caBundle []byte) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +157,7 @@ func (p *pool) get(cluster *clusterv1alpha1.Cluster, caBundle []byte) (*member, 
 	return created, nil
 }
 
-// remove cancels all requests to clusters and closes their connections.
+// remove cancels all requests to the given clusters and closes their connections.
 func (p *pool) remove(clusters ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

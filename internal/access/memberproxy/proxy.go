@@ -1,24 +1,24 @@
-// Package memberproxy forwards requests of control plane users to the API server of one member, or to the
-// API servers of all members, through clusters/proxy.
+// Package memberproxy forwards requests of control plane users to the API server of one member, or to
+// the API servers of all members, through clusters/proxy.
 //
 // Invariants:
-//   - The member receives the impersonator's token and the name and groups of the caller. Credentials and
-//     impersonation headers of the request are removed.
-//   - The member authorizes the request of the caller.
-//   - The path of a request never leaves the endpoint of its cluster, and never leads to another
-//     proxy of the control plane.
-//   - A request for one object in all clusters goes to the only cluster that returns an object
-//     with its version, kind, namespace and name. While a cluster does not respond, the object may be
-//     there: a write fails, and an object that no other cluster has is unknown, not missing.
-//   - No member attracts a write by claiming an object. A write to all clusters needs a UID in the
-//     response, and the Work with which the control plane delivers this object to this cluster.
-//     Karmada does not record the UIDs of member objects, but only the control plane writes Works. For
-//     all other objects, such as Pods of a Deployment, the user has to name the cluster.
-//   - Connections are pooled for each cluster and limited in number. They are closed
-//     when the connection settings change or the cluster is removed.
-//   - Errors between this server and the member are returned as a Status that names
-//     the cluster and the remedy. Only watches, logs and terminals may send no data
-//     for a long time.
+//   - The member receives the impersonator's token and the caller's name and groups. The request's own
+//     credentials and impersonation headers are removed.
+//   - The member authorizes the caller's request.
+//   - A request's path never leaves its cluster's endpoint, and never leads to another proxy of the
+//     control plane.
+//   - A request for one object in all clusters is forwarded to the only cluster that returns an object
+//     with the requested version, kind, namespace and name. A cluster that does not respond may have
+//     the object. Therefore a write fails while a cluster does not respond, and an object that no other
+//     cluster has is reported as unknown, not as not found.
+//   - No member attracts a write by claiming to have an object. A write to all clusters requires a UID
+//     in the response, and the Work with which the control plane delivers this object to this cluster.
+//     Karmada does not record member objects' UIDs, but only the control plane writes Works. For all
+//     other objects, such as a Deployment's Pods, the user has to name the cluster.
+//   - Connections are pooled for each cluster and limited in number. They are closed when the
+//     connection settings change or the cluster is removed.
+//   - Errors between this process and the member are returned as a Status that names the cluster and
+//     the remedy. Only watches, logs and terminals may send no data for a long time.
 package memberproxy
 
 import (
@@ -57,22 +57,22 @@ type Sources struct {
 	Clusters ClusterLister
 	// Secret may read from a cache.
 	Secret SecretGetter
-	// FreshSecret must not read from a cache. It is used when a member rejects the token that
-	// Secret returned. Nil means that Secret does not read from a cache either.
+	// FreshSecret must not read from a cache. It is used when a member rejects the token that Secret
+	// returned. If it is nil, Secret is used, which then must not read from a cache either.
 	FreshSecret SecretGetter
-	// Work reads the Works that prove which objects the control plane delivers to a cluster. Nil means
-	// that writes to all clusters fail.
+	// Work reads the Works that prove which objects the control plane delivers to a cluster. If it is
+	// nil, writes to all clusters fail.
 	Work WorkGetter
-	// Karmada is the client configuration of the Karmada API server, which serves the requests that
-	// address all clusters but no resource, such as discovery. Nil means that such requests fail.
+	// Karmada is the client configuration for the Karmada API server, which serves requests that
+	// address all clusters but no resource, such as discovery. If it is nil, such requests fail.
 	Karmada *clientrest.Config
-	// Budgets limit the concurrent requests. The zero value means DefaultBudgets.
+	// Budgets limit the concurrent requests. The zero value selects DefaultBudgets.
 	Budgets Budgets
-	// AgentAddresses configure to which addresses agents may make this server connect.
+	// AgentAddresses specifies to which addresses agents may make this process connect.
 	AgentAddresses agentaddress.Options
 }
 
-// Proxy serves clusters/proxy.
+// Proxy implements the subresource clusters/proxy.
 type Proxy struct {
 	sources  Sources
 	members  *pool
@@ -80,8 +80,8 @@ type Proxy struct {
 	timeouts timeouts
 	// shared are the slots that all members share.
 	shared slots
-	// memory limits the responses of members to requests to all clusters. responseMemory is the
-	// memory that all requests to all clusters share.
+	// memory limits members' responses to requests to all clusters. responseMemory is the memory that
+	// all requests to all clusters share.
 	memory         memoryLimits
 	responseMemory *semaphore.Weighted
 }
@@ -91,7 +91,7 @@ var (
 	_ rest.Connecter = &Proxy{}
 )
 
-// New returns a proxy to the clusters that the sources return.
+// New returns a proxy to the clusters that the given sources return.
 func New(sources Sources) (*Proxy, error) {
 	if sources.FreshSecret == nil {
 		sources.FreshSecret = sources.Secret
@@ -124,7 +124,7 @@ func (p *Proxy) setMemoryLimits(limits memoryLimits) {
 	p.members.memoryPerMember = limits.perMember
 }
 
-// New returns an empty options object of the subresource.
+// New returns an empty object of the subresource's options.
 func (p *Proxy) New() runtime.Object { return &clusterv1alpha1.ClusterProxyOptions{} }
 
 // Destroy cancels all requests to all members.
@@ -133,10 +133,10 @@ func (p *Proxy) Destroy() {
 	p.karmada.close()
 }
 
-// RemoveMember cancels all requests to a removed member.
+// RemoveMember cancels all requests to the member, which was removed.
 func (p *Proxy) RemoveMember(cluster string) { p.members.remove(cluster) }
 
-// RemoveDeletedMembers removes the members whose Cluster does not exist anymore, because another
+// RemoveDeletedMembers removes the members whose Cluster no longer exists. It is needed because another
 // replica may have deleted the Cluster.
 func (p *Proxy) RemoveDeletedMembers(ctx context.Context) {
 	for _, name := range p.members.memberNames() {
@@ -154,12 +154,13 @@ func (p *Proxy) ConnectMethods() []string {
 	}
 }
 
-// NewConnectOptions specifies that the options contain the part of the URL after /proxy/ as path.
+// NewConnectOptions returns the options object, which gets the part of the URL after /proxy/ as its
+// path.
 func (p *Proxy) NewConnectOptions() (runtime.Object, bool, string) {
 	return &clusterv1alpha1.ClusterProxyOptions{}, true, "path"
 }
 
-// Connect returns the handler that forwards one request to a cluster or to all clusters.
+// Connect returns the handler that forwards one request to the named cluster or to all clusters.
 func (p *Proxy) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
 	proxyOptions, ok := options.(*clusterv1alpha1.ClusterProxyOptions)
 	if !ok {

@@ -227,7 +227,7 @@ func upgrade(t *testing.T, front *httptest.Server, path string) (net.Conn, *bufi
 	return conn, reader, resp
 }
 
-// echo serves upgrades. It returns a line with the path and the user, and then the bytes that it
+// echo serves upgrades. It sends a line that contains the path and the user, and then the bytes that it
 // receives.
 func echo(w http.ResponseWriter, req *http.Request) {
 	if strings.HasSuffix(req.URL.Path, "/forbidden") {

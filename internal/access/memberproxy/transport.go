@@ -20,13 +20,14 @@ const (
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
-	// keepAlive and keepAliveProbes are chosen so that dead peers of idle streams are detected within 20 s.
+	// keepAlive and keepAliveProbes are chosen so that failed peers of idle streams are detected within
+	// 20 s.
 	keepAlive       = 5 * time.Second
 	keepAliveProbes = 3
 	maxIdlePerHost  = 25
 )
 
-// connectionKey identifies the settings of the connections to a cluster. Requests with equal keys share
+// connectionKey identifies the connection settings for a cluster. Requests with equal keys share
 // connections.
 func connectionKey(cluster *clusterv1alpha1.Cluster, caBundle []byte) string {
 	spec := &cluster.Spec
@@ -48,7 +49,8 @@ func newTransport(cluster *clusterv1alpha1.Cluster, caBundle []byte, guard *agen
 		return nil, err
 	}
 	requests.ForceAttemptHTTP2 = true
-	// Pings detect that a member has disappeared. This matters because all requests share a connection.
+	// Pings detect that a member no longer responds. They are needed because all requests share a
+	// connection.
 	requests.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 	requests.IdleConnTimeout, requests.MaxIdleConnsPerHost = idleTimeout, maxIdlePerHost
 	upgrades, err := newHTTPTransport(cluster, caBundle, guard)
@@ -87,7 +89,8 @@ func newHTTPTransport(cluster *clusterv1alpha1.Cluster, caBundle []byte, guard *
 	return t, useProxy(t, &cluster.Spec)
 }
 
-// useProxy makes a transport connect through the cluster's proxy. The header is sent to HTTP proxies only.
+// useProxy makes the transport connect through the cluster's proxy. The header is sent to HTTP proxies
+// only.
 func useProxy(t *http.Transport, spec *clusterv1alpha1.ClusterSpec) error {
 	proxyURL, err := url.Parse(spec.ProxyURL)
 	if err != nil {
@@ -96,7 +99,7 @@ func useProxy(t *http.Transport, spec *clusterv1alpha1.ClusterSpec) error {
 	switch proxyURL.Scheme {
 	case "http", "socks5":
 	case "https":
-		// The certificate of the proxy is not issued by the member's CA.
+		// The proxy's certificate is not issued by the member's CA.
 		dial := t.DialContext
 		t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)
@@ -122,7 +125,7 @@ func useProxy(t *http.Transport, spec *clusterv1alpha1.ClusterSpec) error {
 		}
 	}
 	if t.ProxyConnectHeader.Get("Proxy-Authorization") != "" && proxyURL.Scheme != "socks5" {
-		// Otherwise the credentials in the URL would replace those in the header.
+		// The credentials in the URL would replace those in the header.
 		proxyURL.User = nil
 	}
 	t.Proxy = http.ProxyURL(proxyURL)

@@ -18,8 +18,8 @@ func isUpgrade(header http.Header) bool {
 	return header.Get("Upgrade") != "" && httpguts.HeaderValuesContainsToken(header["Connection"], "upgrade")
 }
 
-// hasNoBody reports whether a request has no body. A proxy may send an empty body of unknown length, whose
-// end must arrive within limit.
+// hasNoBody reports whether a request has no body. A proxy may send an empty body of unknown length,
+// whose end must arrive within limit.
 func hasNoBody(w http.ResponseWriter, req *http.Request, limit time.Duration) bool {
 	if req.ContentLength >= 0 {
 		return req.ContentLength == 0
@@ -33,31 +33,31 @@ func hasNoBody(w http.ResponseWriter, req *http.Request, limit time.Duration) bo
 }
 
 // upgradeWriter is the ResponseWriter of a request to switch protocols. It lets one direction of the
-// stream continue after the other one has ended, for as long as data is sent.
+// stream continue after the other one has ended, as long as data is sent.
 type upgradeWriter struct {
 	http.ResponseWriter
-	// linger limits the time without data after one direction has ended. Then end is called.
+	// linger is the maximum time without data after one direction has ended. After that, end is called.
 	linger time.Duration
 	end    func()
 }
 
-// Unwrap lets http.ResponseController find the original writer.
+// Unwrap returns the original writer for http.ResponseController.
 func (u upgradeWriter) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
 // Hijack implements http.Hijacker.
 func (u upgradeWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
-		// ReverseProxy closes the connection to the member after any error but http.ErrNotSupported.
+		// For any error except http.ErrNotSupported, ReverseProxy closes the connection to the member.
 		return nil, nil, fmt.Errorf("hijacking the connection of the client: %v", err) //nolint:errorlint // see above
 	}
-	// Read from the server's buffer only the data that it already contains, and then from the connection,
-	// because the end of the buffer would also end the request.
+	// Read from the server's buffer only the data that it already contains, and then from the
+	// connection, because reading further from the buffer would also end the request.
 	early := io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered()))
 	return &stream{Conn: conn, reader: io.MultiReader(early, conn), writer: u}, buffered, nil
 }
 
-// stream is the client's connection after the protocols are switched.
+// stream is the client's connection after the protocols were switched.
 type stream struct {
 	net.Conn
 	reader io.Reader
@@ -85,7 +85,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite forwards the end of the member's data.
+// CloseWrite tells the client that the member sends no more data.
 func (s *stream) CloseWrite() error {
 	s.closeHalf()
 	half, ok := s.Conn.(interface{ CloseWrite() error })
@@ -102,7 +102,7 @@ func (s *stream) Close() error {
 	return s.Conn.Close()
 }
 
-// closeHalf starts the time limit of a half-closed stream.
+// closeHalf starts the time limit for a half-closed stream.
 func (s *stream) closeHalf() {
 	dog := newWatchdog(s.writer.linger, func() {
 		s.writer.end()

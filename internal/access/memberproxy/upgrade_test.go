@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// switchingMember is a member that switches protocols and passes the connection to talk.
+// switchingMember returns a member that switches protocols and passes the connection to talk.
 func switchingMember(talk func(conn interface {
 	net.Conn
 	CloseWrite() error
@@ -173,7 +173,7 @@ func TestErrorBodyTimeoutOfUpgrade(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-req.Context().Done()
 	}))
-	// These timeouts are longer than the timeout of the client.
+	// These timeouts are longer than the client's timeout.
 	f.proxy.SetTimeouts(time.Hour)
 	f.proxy.SetErrorBodyTimeout(testTimeout)
 	_, _, resp := upgrade(t, f.front(t), "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
@@ -286,7 +286,8 @@ func TestEarlyDataOfStream(t *testing.T) {
 	}
 }
 
-// TestUnrequestedUpgrade uses a member that switches protocols although the client did not ask for it.
+// TestUnrequestedUpgrade uses a member that switches protocols although the client did not request
+// this.
 func TestUnrequestedUpgrade(t *testing.T) {
 	f, _ := newFixtureHTTP1(t, http.HandlerFunc(echo))
 	if got := sendRequest(t, newRequest(t, "GET", f.front(t).URL+"/proxy/exec", "")); got.code != http.StatusBadGateway {
