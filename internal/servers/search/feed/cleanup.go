@@ -15,12 +15,12 @@ import (
 func (f *Feed) requestCleanup() {
 	select {
 	case f.cleanups <- struct{}{}:
-	default: // a request is pending
+	default: // a request is already pending
 	}
 }
 
-// runCleanups removes the objects of missing sources until ctx ends. It starts after the cache has evaluated
-// all registries and clusters, because until then the cache has no sources.
+// runCleanups removes the objects of missing sources until ctx ends. It starts after the cache has
+// evaluated all registries and clusters, because before that the cache has no sources.
 func (f *Feed) runCleanups(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -44,7 +44,8 @@ func (f *Feed) runCleanups(ctx context.Context) {
 	}
 }
 
-// awaitCleanup waits for a request or for the wait time. After a failure, it ignores requests.
+// awaitCleanup waits for a request or until the wait time is over. After a failure, it ignores
+// requests.
 func (f *Feed) awaitCleanup(ctx context.Context, wait time.Duration, isFailing bool) {
 	requests := f.cleanups
 	if isFailing {
@@ -59,8 +60,8 @@ func (f *Feed) awaitCleanup(ctx context.Context, wait time.Duration, isFailing b
 	}
 }
 
-// cleanup removes the sources that have been missing for RemoveAfter. It returns the time until the next one
-// is due.
+// cleanup removes the sources that have been missing for RemoveAfter. It returns the time until the
+// next cleanup is due.
 func (f *Feed) cleanup(ctx context.Context) (next time.Duration, err error) {
 	stored, err := f.sink.Sources(ctx)
 	if err != nil {
@@ -88,8 +89,8 @@ func (f *Feed) cleanup(ctx context.Context) (next time.Duration, err error) {
 	return next, utilerrors.NewAggregate(errs)
 }
 
-// isExpected reports whether the cache has a source, or may have it later, and the sink wants it. The objects
-// of a selected source stay until the member reports how it serves the kind.
+// isExpected reports whether the sink wants the source and the cache has it, or may have it later. A
+// selected source's objects stay until the member reports how it serves the kind.
 func (f *Feed) isExpected(source objectcache.Source) bool {
 	if kind := f.cache.KindOf(source.Kind); kind != nil {
 		if objects := kind.Snapshot().Cluster(source.Cluster); objects != nil {
@@ -99,7 +100,7 @@ func (f *Feed) isExpected(source objectcache.Source) bool {
 	return f.cache.Selects(source.Cluster, source.Kind) && f.sink.Wants(source)
 }
 
-// removeSource removes all stored objects of a source, unless the source has returned.
+// removeSource removes all of the source's stored objects, unless the source has returned.
 func (f *Feed) removeSource(ctx context.Context, source objectcache.Source) error {
 	f.applying.Lock()
 	defer f.applying.Unlock()

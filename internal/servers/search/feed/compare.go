@@ -9,20 +9,20 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// cachedObject is an object of the cache during a comparison.
+// cachedObject is an object in the cache during a comparison.
 type cachedObject struct {
 	*objectcache.Object
 	// isStored is true if the sink has the object in this version.
 	isStored bool
 }
 
-// compare makes the stored objects of a source equal to the cache. It needs memory for the IDs of the
-// source, but not for the differences. If trustVersions is false, it stores all objects again, because a
-// stored object may have the same resourceVersion but other content.
+// compare makes a source's stored objects equal to the cache. It needs memory for the source's object
+// IDs, but not for the differences. If trustVersions is false, it stores all objects again, because a
+// stored object may have the same resourceVersion but different content.
 func (f *Feed) compare(ctx context.Context, objects *objectcache.ClusterObjects, trustVersions bool) error {
 	source := *objects.Source()
 	if !f.sink.Wants(source) {
-		return nil // Wants has changed since the caller checked
+		return nil // Wants has changed since the caller checked it
 	}
 	cached := make(map[types.UID]cachedObject, objects.Len())
 	for object := range objects.All("") {
@@ -43,7 +43,7 @@ func (f *Feed) compare(ctx context.Context, objects *objectcache.ClusterObjects,
 	}
 	for object := range objects.All("") {
 		id := IDOf(object)
-		// A hostile member can report several objects with one UID. Only the last one is stored.
+		// A malicious member can report several objects with the same UID. Only the last one is stored.
 		if c := cached[id.UID]; c.Object != object || c.isStored {
 			continue
 		}
@@ -54,19 +54,19 @@ func (f *Feed) compare(ctx context.Context, objects *objectcache.ClusterObjects,
 	return b.flush(ctx)
 }
 
-// batch collects changes for one call of Apply.
+// batch collects the changes for one call of Apply.
 type batch struct {
 	feed    *Feed
 	changes []Change
 	bytes   int64
-	// positions has the position of each object's change. Only the last change of an object is applied,
-	// because a sink may apply the changes in any order.
+	// positions maps each object to the position of its change. Only an object's last change is
+	// applied, because a sink may apply the changes in any order.
 	positions map[ID]int
 }
 
 func newBatch(f *Feed) *batch { return &batch{feed: f, positions: map[ID]int{}} }
 
-// add adds a change, and applies the batch if it is full.
+// add adds a change. If the batch is then full, it applies the batch.
 func (b *batch) add(ctx context.Context, change Change) error {
 	b.put(change)
 	if !b.isFull() {
@@ -75,7 +75,7 @@ func (b *batch) add(ctx context.Context, change Change) error {
 	return b.flush(ctx)
 }
 
-// addEvent adds the changes of an event.
+// addEvent adds the changes that an event describes.
 func (b *batch) addEvent(event objectcache.Event) {
 	if event.Old != nil && (event.New == nil || IDOf(event.New) != IDOf(event.Old)) {
 		b.put(Change{ID: IDOf(event.Old), Source: *event.Old.Source()})
@@ -101,10 +101,10 @@ func (b *batch) isFull() bool {
 	return len(b.changes) >= b.feed.limits.BatchObjects || b.bytes >= b.feed.limits.BatchBytes
 }
 
-// flush applies the changes, and empties the batch.
+// flush applies the changes and empties the batch.
 func (b *batch) flush(ctx context.Context) error {
 	changes := b.changes
-	// The sink may still use the slice after an Apply that timed out, so it is not reused.
+	// Do not reuse the slice, because the sink may still use it after an Apply that timed out.
 	b.changes, b.bytes = nil, 0
 	clear(b.positions)
 	if len(changes) == 0 {

@@ -1,20 +1,22 @@
-// Package feed keeps copies of the cached objects equal to the cache.
+// Package feed copies the cached objects to sinks, and keeps the copies equal to the cache.
 //
-// One Feed serves one Sink. For each kind, a follower compares the stored objects of each source with the
-// cache, writes the differences in batches, and then follows the log of changes. After an error, an expired
-// log or a loss of data in the sink, the feed compares again. It has no other state than the sink: a
-// comparison after a restart finds objects that were deleted in the meantime, and writes nothing if nothing
-// has changed.
+// One Feed serves one Sink. For each kind, a follower compares each source's stored objects with the
+// cache, writes the differences in batches, and then reads the cache's change log. After an error, when
+// the log has expired, or after the sink lost data, the feed compares again. It has no state besides
+// the sink: a comparison after a restart finds objects that were deleted in the meantime, and writes
+// nothing if nothing has changed.
 //
 // Invariants:
-//   - A source that was never listed is unknown. None of its objects are removed.
-//   - Objects of a source that the cache does not have are removed only after the cache has evaluated all
-//     registries and clusters, and after the source has been missing for some time. A source that a registry
-//     selects is not missing unless the member reports that it does not serve the kind.
-//   - After a failed write, the source is compared later. Until then, its changes are dropped, because the
-//     comparison finds them. Therefore, pending changes need no memory.
-//   - A failing source delays no other source of its kind, and a failing kind delays no other kind, except
-//     that requests to a sink that hangs last until they time out.
+//   - The content of a source that was never listed is unknown. None of its objects are removed.
+//   - If the cache does not have a source, the source's objects are removed only after the cache has
+//     evaluated all registries and clusters, and after the source has been missing for some time. A
+//     source that a registry selects does not count as missing unless the member reports that it does
+//     not serve the kind.
+//   - After a failed write, the source is compared later. Until then, its changes are dropped, because
+//     the comparison will find them. Therefore, pending changes need no memory.
+//   - A source that fails does not delay other sources of its kind, and a kind that fails does not
+//     delay other kinds. The only exception is a sink that does not respond: each request to it lasts
+//     until it times out.
 package feed
 
 import (
@@ -30,26 +32,27 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Limits are the limits of a feed. A zero field has its default.
+// Limits are a feed's limits. A field that is zero has its default.
 type Limits struct {
 	// BatchObjects is the maximum number of changes in one call of Apply. Default: 500.
 	BatchObjects int
-	// BatchBytes is the maximum memory of the cached objects, which are compressed, in one call of Apply. One
-	// object is always allowed. Default: 1 MiB.
+	// BatchBytes is the maximum memory of the cached objects, which are compressed, in one call of
+	// Apply. One object is always permitted, regardless of its size. Default: 1 MiB.
 	BatchBytes int64
 	// Parallel is the maximum number of kinds that use the sink concurrently. Default: 2.
 	Parallel int
 	// RetryMin and RetryMax limit the exponential backoff before a failed source is compared again.
 	// Defaults: 500 ms and 1 minute.
 	RetryMin, RetryMax time.Duration
-	// CompareEvery is the interval at which the sink is compared, to find losses that it did not report.
-	// Default: 1 hour.
+	// CompareEvery is the interval at which the sink is compared with the cache, to find losses that
+	// the sink did not report. Default: 1 hour.
 	CompareEvery time.Duration
-	// RemoveAfter is the time for which a source must be missing in the cache before its objects are
-	// removed. If the configuration of a sink is removed with its last source, the feed ends within this
-	// time, so that the objects stay. Default: 10 s.
+	// RemoveAfter is how long a source must be missing in the cache before its objects are removed. If
+	// a sink's configuration is removed together with its last source, the feed ends within this time,
+	// so that the objects stay. Default: 10 s.
 	RemoveAfter time.Duration
-	// PollEvery is the interval at which a source that has not been listed yet is checked. Default: 1 s.
+	// PollEvery is the interval at which the feed checks whether a source has been listed. Default:
+	// 1 s.
 	PollEvery time.Duration
 }
 
@@ -71,23 +74,23 @@ type Feed struct {
 	sink   Sink
 	limits Limits
 
-	// slots bounds the number of kinds that use the sink concurrently.
+	// slots limits the number of kinds that use the sink concurrently.
 	slots chan struct{}
 	// applying is locked for reading while a follower writes, and exclusively while a missing source is
-	// removed. Thus a source that returns during the removal is stored after it.
+	// removed. Thus, if a source returns during the removal, its objects are stored after the removal.
 	applying sync.RWMutex
-	// cleanups requests the removal of missing sources.
+	// cleanups contains at most one request to remove missing sources.
 	cleanups chan struct{}
-	// missing has the time since when each stored source has been missing in the cache. Only runCleanups
-	// uses it.
+	// missing maps each stored source that is missing in the cache to the time since when it has been
+	// missing. Only runCleanups uses it.
 	missing   map[sourceKey]time.Time
 	followers map[*objectcache.Kind]*follower
-	// ended has, for each kind, the channel that is closed when its last follower has ended.
+	// ended maps each kind to the channel that is closed when the kind's last follower has ended.
 	ended    map[schema.GroupVersionKind]chan struct{}
 	progress progress
 }
 
-// New returns a feed. It does nothing before Run.
+// New returns a feed that does nothing until Run is called.
 func New(cache *objectcache.Cache, sink Sink, limits Limits) *Feed {
 	limits = limits.withDefaults()
 	return &Feed{
@@ -109,7 +112,7 @@ func (f *Feed) Run(ctx context.Context) {
 	running.Go(func() { f.runCleanups(ctx) })
 	var sinkChanged <-chan struct{}
 	for ctx.Err() == nil {
-		// The channels are read before the state whose changes they report, so that no change is missed.
+		// Read the channels before the state whose changes they report, so that no change is missed.
 		isSinkChanged := isClosed(sinkChanged)
 		kindsChanged := f.cache.Changed()
 		if notifier, ok := f.sink.(Notifier); ok {
@@ -139,7 +142,7 @@ func isClosed(channel <-chan struct{}) bool {
 	}
 }
 
-// syncFollowers starts followers for new kinds, and stops those of removed kinds.
+// syncFollowers starts followers for new kinds, and stops the followers of removed kinds.
 func (f *Feed) syncFollowers(ctx context.Context, running *sync.WaitGroup) {
 	kinds := f.cache.Kinds()
 	for kind, follower := range f.followers {
@@ -156,7 +159,7 @@ func (f *Feed) syncFollowers(ctx context.Context, running *sync.WaitGroup) {
 		f.followers[kind] = follower
 		followerContext, stop := context.WithCancel(ctx)
 		follower.stop = stop
-		// The previous follower of a kind that was removed and added again may still write.
+		// If a kind was removed and added again, its previous follower may still write.
 		previous := f.ended[kind.GroupVersionKind()]
 		ended := make(chan struct{})
 		f.ended[kind.GroupVersionKind()] = ended
@@ -171,7 +174,7 @@ func (f *Feed) syncFollowers(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// use calls operation while fewer than Limits.Parallel other kinds use the sink.
+// use calls operation as soon as fewer than Limits.Parallel other kinds use the sink.
 func (f *Feed) use(ctx context.Context, operation func() error) error {
 	select {
 	case <-ctx.Done():
@@ -184,7 +187,7 @@ func (f *Feed) use(ctx context.Context, operation func() error) error {
 	return operation()
 }
 
-// sourceKey identifies a source. It omits the plural name and the scope of the kind, because they can change
+// sourceKey identifies a source. It omits the kind's plural name and scope, because they can change
 // when a CustomResourceDefinition is recreated, and a sink need not store them.
 type sourceKey struct {
 	cluster string

@@ -22,13 +22,13 @@ var (
 	nodes      = objectcachetest.Nodes
 )
 
-// pass lets a time pass, and everything happen that is due then. The time in the test is not real.
+// pass advances the test's fake clock by duration, and lets everything happen that is due by then.
 func pass(duration time.Duration) {
 	<-time.After(duration)
 	synctest.Wait()
 }
 
-// settle lets all retries and comparisons happen.
+// settle is long enough for all retries and comparisons.
 const settle = 3 * time.Hour
 
 func TestFeed(t *testing.T) {
@@ -273,8 +273,8 @@ func putMany(cache *objectcachetest.Cache, cluster string, count int) {
 	}
 }
 
-// TestFeedEqualsCacheAfterFaults changes the cache at random, while the sink fails, loses data and the
-// feed is killed at random. At the end, the sink is equal to the cache, and a restart writes nothing.
+// TestFeedEqualsCacheAfterFaults randomly changes the cache, makes the sink fail and lose data, and
+// kills the feed. At the end, the sink is equal to the cache, and a restart writes nothing.
 func TestFeedEqualsCacheAfterFaults(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -329,7 +329,7 @@ func testRandomFaults(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// changeAtRandom makes one change of the cache or of the wanted clusters.
+// changeAtRandom randomly changes the cache or the wanted clusters once.
 func changeAtRandom(random *rand.Rand, cache *objectcachetest.Cache, sink *memorySink) {
 	kinds := []objectcachetest.Kind{pods, configMaps, nodes}
 	kind, cluster := kinds[random.IntN(len(kinds))], fmt.Sprintf("m%d", random.IntN(3))
@@ -339,7 +339,7 @@ func changeAtRandom(random *rand.Rand, cache *objectcachetest.Cache, sink *memor
 	}
 	switch n := random.IntN(40); {
 	case n < 20:
-		if random.IntN(4) == 0 { // the object was created anew
+		if random.IntN(4) == 0 { // the object was deleted and created again
 			object.SetUID(types.UID("other-" + kind.Kind))
 			object.SetName("single")
 		}

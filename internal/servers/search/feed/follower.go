@@ -13,38 +13,39 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// follower keeps the stored objects of one kind equal to the cache.
+// follower keeps one kind's stored objects equal to the cache.
 type follower struct {
 	feed *Feed
 	kind *objectcache.Kind
 	// stop ends run.
 	stop context.CancelFunc
-	// clusters has the state of each wanted cluster that serves the kind. Only run uses it.
+	// clusters contains the state of each wanted cluster that serves the kind. Only run uses it.
 	clusters map[string]*followedCluster
-	// dueAt is the time of the next compareDue. Only run uses it.
+	// dueAt is the time at which compareDue must be called next. Only run uses it.
 	dueAt time.Time
 
 	// mu protects the fields below.
 	mu sync.Mutex
 	// isCompareRequested is true if all clusters must be compared.
 	isCompareRequested bool
-	// interrupt ends the wait for changes.
+	// interrupt ends the current wait for changes.
 	interrupt context.CancelFunc
 }
 
-// followedCluster is the state of one cluster's objects.
+// followedCluster is the state of one cluster's objects in the sink.
 type followedCluster struct {
 	key sourceKey
-	// isEqual is true if the sink was equal to the cache at the position of the cursor. Otherwise, changes
-	// are dropped, and the cluster is compared.
+	// isEqual is true if the sink was equal to the cache at the cursor's position. Otherwise, changes
+	// are dropped, and the cluster must be compared.
 	isEqual bool
 	// compareAt is the time of the next comparison.
 	compareAt time.Time
 	failures  int
 	// version is the cluster's resourceVersion at the last comparison.
 	version string
-	// isRestarted is true if resourceVersions have restarted since the last comparison, because the storage
-	// of the member was restored. Then an equal resourceVersion may stand for other content.
+	// isRestarted is true if resourceVersions have restarted since the last comparison, because the
+	// member's storage was restored. Then objects with equal resourceVersions may have different
+	// content.
 	isRestarted bool
 }
 
@@ -52,7 +53,7 @@ func newFollower(f *Feed, kind *objectcache.Kind) *follower {
 	return &follower{feed: f, kind: kind, clusters: map[string]*followedCluster{}}
 }
 
-// compareAll makes run compare all clusters now.
+// compareAll makes run compare all clusters immediately.
 func (f *follower) compareAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +72,7 @@ func (f *follower) takeRequest() bool {
 	return isRequested
 }
 
-// run keeps the objects of the kind equal to the cache until ctx ends or the cache removes the kind.
+// run keeps the kind's stored objects equal to the cache until ctx ends or the cache removes the kind.
 func (f *follower) run(ctx context.Context) {
 	defer func() {
 		f.feed.progress.forgetKind(f.kind.GroupVersionKind())
@@ -84,10 +85,10 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// follow compares all clusters, and then follows the log until the log expires or ctx ends.
+// follow compares all clusters, and then reads the change log until the log expires or ctx ends.
 func (f *follower) follow(ctx context.Context) {
-	// The position is older than the snapshots of the comparisons. Changes between them are applied twice
-	// in the same order, which has the same result.
+	// The cursor begins before the snapshots that are compared. Changes between the two are applied
+	// twice, but in the same order, which has the same result.
 	kind := f.kind.GroupVersionKind()
 	cursor := f.kind.Follow(f.kind.Snapshot().Position())
 	f.requireComparison()
@@ -113,7 +114,7 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// requireComparison makes compareDue compare all clusters now.
+// requireComparison makes compareDue compare all clusters immediately.
 func (f *follower) requireComparison() {
 	f.dueAt = time.Time{}
 	for _, cluster := range f.clusters {
@@ -121,14 +122,14 @@ func (f *follower) requireComparison() {
 	}
 }
 
-// setUnequal makes compareDue compare a cluster now.
+// setUnequal makes compareDue compare the cluster immediately.
 func (f *follower) setUnequal(cluster *followedCluster) {
 	cluster.isEqual, cluster.compareAt = false, time.Time{}
 	f.feed.progress.setUnequal(cluster.key)
 }
 
-// next returns the next changes. It returns no changes after the wait time, or if a comparison is requested.
-// An error means that changes were lost.
+// next returns the next changes. It returns no changes if the wait time is over or a comparison is
+// requested. An error means that changes were lost.
 func (f *follower) next(ctx context.Context, cursor *objectcache.Cursor, wait time.Duration) ([]objectcache.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -145,7 +146,8 @@ func (f *follower) next(ctx context.Context, cursor *objectcache.Cursor, wait ti
 	return events, err
 }
 
-// compareDue compares the clusters whose comparison is due, and returns the time until the next one.
+// compareDue compares the clusters whose comparison is due, and returns the time until the next
+// comparison.
 func (f *follower) compareDue(ctx context.Context) time.Duration {
 	snapshot := f.kind.Snapshot()
 	wait := f.feed.limits.CompareEvery
@@ -184,13 +186,13 @@ func (f *follower) forget(name string) {
 	}
 }
 
-// compareCluster makes the objects of one cluster equal to a snapshot.
+// compareCluster makes one cluster's stored objects equal to the snapshot.
 func (f *follower) compareCluster(ctx context.Context, cluster *followedCluster, objects *objectcache.ClusterObjects) {
 	if !cluster.isEqual {
 		f.feed.progress.setBehind(cluster.key)
 	}
 	version := objects.ResourceVersion()
-	// If the log has expired, the restart shows only in the version.
+	// If the log has expired, only the version shows the restart.
 	if cluster.version != "" && objectcache.IsOlder(version, cluster.version) {
 		cluster.isRestarted = true
 	}
@@ -198,7 +200,7 @@ func (f *follower) compareCluster(ctx context.Context, cluster *followedCluster,
 		f.fail(ctx, cluster, err)
 		return
 	}
-	// Half of the interval is random, so that not all sources are compared at once.
+	// Half of the interval is random, so that not all sources are compared at the same time.
 	every := f.feed.limits.CompareEvery
 	*cluster = followedCluster{key: cluster.key, isEqual: true, compareAt: time.Now().Add(every/2 + rand.N(every/2+1)), version: version}
 	if f.feed.progress.setEqual(cluster.key) {
@@ -206,7 +208,7 @@ func (f *follower) compareCluster(ctx context.Context, cluster *followedCluster,
 	}
 }
 
-// fail records an error, and makes the cluster due for a comparison after the backoff.
+// fail records an error, and schedules the cluster's comparison after the backoff.
 func (f *follower) fail(ctx context.Context, cluster *followedCluster, err error) {
 	if ctx.Err() != nil {
 		return
@@ -230,13 +232,13 @@ func (l Limits) retryDelay(failures int) time.Duration {
 	return delay/2 + rand.N(delay/2+1)
 }
 
-// apply writes changes in batches.
+// apply writes the events' changes in batches.
 func (f *follower) apply(ctx context.Context, events []objectcache.Event) {
 	b := newBatch(f.feed)
 	removals := lastRemovals(events)
 	for i, event := range events {
 		if removal, isRemoved := removals[event.Cluster]; isRemoved && i < removal {
-			// The cleanup removes all objects of the cluster, unless the feed ends soon too.
+			// The cleanup removes all of the cluster's objects, unless the feed ends soon too.
 			continue
 		}
 		if !f.needsWrite(event) {
@@ -250,8 +252,8 @@ func (f *follower) apply(ctx context.Context, events []objectcache.Event) {
 	f.flush(ctx, b)
 }
 
-// needsWrite reports whether an event is a change of an object that must be written. It handles all other
-// events.
+// needsWrite reports whether the event changes an object that must be written. If not, needsWrite
+// itself handles the event.
 func (f *follower) needsWrite(event objectcache.Event) bool {
 	cluster := f.clusters[event.Cluster]
 	switch event.Type {
@@ -259,7 +261,7 @@ func (f *follower) needsWrite(event objectcache.Event) bool {
 		f.forget(event.Cluster)
 		f.feed.requestCleanup()
 		return false
-	case objectcache.NamespacesChanged: // namespaces restrict only the proxy
+	case objectcache.NamespacesChanged: // namespaces restrict only what the proxy shows
 		return false
 	case objectcache.Reset, objectcache.ClusterAdded:
 		f.dueAt = time.Time{}
@@ -282,7 +284,7 @@ func (f *follower) needsWrite(event objectcache.Event) bool {
 	return true
 }
 
-// lastRemovals returns the position of each cluster's last removal.
+// lastRemovals maps each removed cluster to the position of its last removal in events.
 func lastRemovals(events []objectcache.Event) map[string]int {
 	removals := map[string]int{}
 	for i, event := range events {
@@ -293,8 +295,8 @@ func lastRemovals(events []objectcache.Event) map[string]int {
 	return removals
 }
 
-// flush writes a batch and empties it. After an error, it is unknown which clusters failed, so each cluster
-// of the batch is compared.
+// flush writes a batch and empties it. After an error, each of the batch's clusters must be compared,
+// because it is unknown which of them failed.
 func (f *follower) flush(ctx context.Context, b *batch) {
 	changes := b.changes
 	err := f.feed.use(ctx, func() error {

@@ -9,31 +9,32 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// maxEqualLag is the age of changes that a sink may lack while it counts as equal to the cache.
+// maxEqualLag is the maximum age of changes that a sink may lack while it still counts as equal to the
+// cache.
 const maxEqualLag = 3 * time.Second
 
 // State is the state of a feed.
 type State struct {
 	ClusterState
-	// Behind is the number of listed sources that are not equal to the cache.
+	// Behind is the number of listed sources whose stored objects are not equal to the cache.
 	Behind int
-	// Clusters has the state of each cluster with a listed source.
+	// Clusters contains the state of each cluster with a listed source.
 	Clusters map[string]ClusterState
 }
 
-// ClusterState is the state of objects in the sink: of one cluster, or of all clusters.
+// ClusterState is the state of one cluster's objects in the sink, or of all clusters' objects.
 type ClusterState struct {
-	// Err is the error that began first, so that it does not change with each call. It is nil if nothing
-	// fails.
+	// Err is the error that began first, so that it does not change with each call. It is nil if
+	// nothing fails.
 	Err error
-	// Since is the time of the first Err since the last success. It is zero if Err is nil.
+	// Since is the time of the first error since the last success. It is zero if Err is nil.
 	Since time.Time
-	// Lag is the age of the oldest change that is not in the sink. It is zero if the sink is equal to the
-	// cache.
+	// Lag is the age of the oldest change that the sink does not have. It is zero if the sink is equal
+	// to the cache.
 	Lag time.Duration
 }
 
-// add adds the state of a source.
+// add adds the state of one source.
 func (s *ClusterState) add(err error, since time.Time, lag time.Duration) {
 	s.Lag = max(s.Lag, lag)
 	isFirst := s.Err == nil || since.Before(s.Since) || since.Equal(s.Since) && err != nil && err.Error() < s.Err.Error()
@@ -42,14 +43,14 @@ func (s *ClusterState) add(err error, since time.Time, lag time.Duration) {
 	}
 }
 
-// progress holds the state of all sources. It is safe for concurrent use.
+// progress contains the state of all sources. It is safe for concurrent use.
 type progress struct {
 	mu      sync.Mutex
 	sources map[sourceKey]*sourceProgress
-	// busySince has, for each followed kind, the time when its follower last had read all changes. It is
-	// zero while the follower waits for changes.
+	// busySince maps each followed kind to the time at which its follower had last read all changes.
+	// The time is zero while the follower waits for changes.
 	busySince map[schema.GroupVersionKind]time.Time
-	// cleanup is the state of the removal of sources.
+	// cleanup is the state of removing missing sources.
 	cleanup sourceProgress
 }
 
@@ -57,14 +58,15 @@ type progress struct {
 type sourceProgress struct {
 	// isEqual is true if the sink has been equal to the cache, except for changes since behindSince.
 	isEqual bool
-	// behindSince is the time of the oldest change that is not in the sink, or zero.
+	// behindSince is the time of the oldest change that the sink does not have, or zero.
 	behindSince time.Time
 	// err is the last error, and failedSince the time of the first error since the last success.
 	err         error
 	failedSince time.Time
 }
 
-// lag returns the age of the oldest change that is not in the sink, at least 1 ns if there is one.
+// lag returns the age of the oldest change that the sink does not have. It is at least 1 ns if there is
+// one.
 func (s *sourceProgress) lag(now time.Time) time.Duration {
 	if s.behindSince.IsZero() {
 		return 0
@@ -83,7 +85,7 @@ func (s *sourceProgress) setFailed(err error) {
 	s.err, s.isEqual = err, false
 }
 
-// State returns the state of the feed.
+// State returns the feed's state.
 func (f *Feed) State() State {
 	p, now := &f.progress, time.Now()
 	p.mu.Lock()
@@ -103,8 +105,8 @@ func (f *Feed) State() State {
 	return state
 }
 
-// IsEqual reports whether the sink has all objects of a source, except changes of the last three seconds.
-// It is false for a source that has not been compared with the sink yet.
+// IsEqual reports whether the sink has all of the source's objects, except for changes in the last
+// three seconds. It returns false for a source that has not been compared with the sink yet.
 func (f *Feed) IsEqual(source objectcache.Source) bool {
 	p, key, now := &f.progress, keyOf(source), time.Now()
 	p.mu.Lock()
@@ -114,14 +116,14 @@ func (f *Feed) IsEqual(source objectcache.Source) bool {
 	return isKnown && isFollowed && s.isEqual && s.lag(now) <= maxEqualLag && (busySince.IsZero() || now.Sub(busySince) <= maxEqualLag)
 }
 
-// setWaiting records that the follower of a kind has read all changes and waits for more.
+// setWaiting records that the kind's follower has read all changes and waits for more.
 func (p *progress) setWaiting(kind schema.GroupVersionKind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.busySince[kind] = time.Time{}
 }
 
-// setBusy records that the follower of a kind does not read changes, because it writes.
+// setBusy records that the kind's follower is writing and does not read changes.
 func (p *progress) setBusy(kind schema.GroupVersionKind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +139,7 @@ func (p *progress) forgetKind(kind schema.GroupVersionKind) {
 	delete(p.busySince, kind)
 }
 
-// source returns the state of a source. The caller holds mu.
+// source returns the state of a source. The caller must hold mu.
 func (p *progress) source(key sourceKey) *sourceProgress {
 	if p.sources[key] == nil {
 		p.sources[key] = &sourceProgress{}
@@ -154,7 +156,7 @@ func (p *progress) setUnequal(key sourceKey) {
 	}
 }
 
-// setBehind records that a source has changes that are not in the sink.
+// setBehind records that the sink does not have all of the source's changes.
 func (p *progress) setBehind(key sourceKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,8 +165,8 @@ func (p *progress) setBehind(key sourceKey) {
 	}
 }
 
-// setEqual records that a source is equal to the cache. It reports whether the source was the last one that
-// failed.
+// setEqual records that the source is equal to the cache. It reports whether the source was the last
+// one that failed.
 func (p *progress) setEqual(key sourceKey) (isRecovery bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +175,7 @@ func (p *progress) setEqual(key sourceKey) (isRecovery bool) {
 	return hadFailed && !p.hasFailure()
 }
 
-// setFailed records the error of a source. It reports whether no source had failed before.
+// setFailed records the source's error. It reports whether no source had failed before.
 func (p *progress) setFailed(key sourceKey, err error) (isFirst bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +184,7 @@ func (p *progress) setFailed(key sourceKey, err error) (isFirst bool) {
 	return isFirst
 }
 
-// hasFailure reports whether a source fails. The caller holds mu.
+// hasFailure reports whether any source fails. The caller must hold mu.
 func (p *progress) hasFailure() bool {
 	for _, source := range p.sources {
 		if source.err != nil {
@@ -199,8 +201,8 @@ func (p *progress) forget(key sourceKey) {
 	delete(p.sources, key)
 }
 
-// setCleanup records the result of the removal of sources. It reports whether err is the first error since
-// the last success.
+// setCleanup records the result of removing missing sources. It reports whether err is the first error
+// since the last success.
 func (p *progress) setCleanup(err error) (isFirst bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

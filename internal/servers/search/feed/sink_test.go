@@ -27,19 +27,21 @@ type stored struct {
 	version string
 }
 
-// memorySink stores objects in memory. It fails as the test wants.
+// memorySink stores objects in memory. Tests can make it fail.
 type memorySink struct {
 	mu      sync.Mutex
 	objects map[feed.ID]stored
 	latest  map[feed.ID]*objectcache.Object
 	changed chan struct{}
-	// failures, if not nil, decides which calls fail. An Apply that fails stores a part of its changes.
+	// failures, if not nil, determines which calls fail. An Apply that fails stores a part of its
+	// changes.
 	failures *rand.Rand
-	// isBroken makes all calls for a source fail.
+	// isBroken, if not nil, makes all calls for a source fail.
 	isBroken func(objectcache.Source) bool
 	// unwanted are the clusters that the sink does not want.
 	unwanted map[string]bool
-	// applied is the number of calls of Apply, and maxBatch the largest number of changes.
+	// applied is the number of calls of Apply, and maxBatch is the largest number of changes in one
+	// call.
 	applied, maxBatch int
 	// hang, if not nil, blocks Apply until it is closed.
 	hang chan struct{}
@@ -171,8 +173,8 @@ func (s *memorySink) calls() int {
 	return s.applied
 }
 
-// cached returns the objects that the sink must have. Objects of sources that were never listed stay
-// as they are in the sink.
+// cached returns the objects that the sink must have. Objects of sources that were never listed stay in
+// the sink unchanged.
 func cached(cache *objectcachetest.Cache, sink *memorySink) map[feed.ID]stored {
 	objects := map[feed.ID]stored{}
 	before := sink.contents()
@@ -205,7 +207,7 @@ func checkEqual(t *testing.T, cache *objectcachetest.Cache, sink *memorySink) {
 	}
 }
 
-// limits are the limits of feeds in tests.
+// limits are the feeds' limits in tests.
 var limits = feed.Limits{BatchObjects: 4, RetryMax: 10 * time.Second}
 
 // start runs a feed until the returned function is called.

@@ -33,7 +33,7 @@ func TestObjectsOfASelectedKindThatIsNotKnownYetStay(t *testing.T) {
 		if err := errors.Join(clusterv1alpha1.AddToScheme(scheme), searchv1alpha1.AddToScheme(scheme)); err != nil {
 			t.Fatal(err)
 		}
-		// The list of APIs of the cluster is incomplete, and the cluster does not respond.
+		// The cluster's API list is incomplete, and the cluster does not respond.
 		east := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
 		east.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
 		registry := &searchv1alpha1.ResourceRegistry{ObjectMeta: metav1.ObjectMeta{Name: "all"}}
