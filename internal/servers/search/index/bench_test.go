@@ -22,8 +22,8 @@ const (
 	benchPods     = 100_000
 )
 
-// BenchmarkSearch measures searches over 100 000 Pods of 3 KiB in 20 clusters, and prints the memory
-// of the process before and after it indexes them.
+// BenchmarkSearch measures searches in 100 000 Pods of 3 KiB in 20 clusters, and prints the process's
+// memory before and after it indexes them.
 func BenchmarkSearch(b *testing.B) {
 	cache := objectcachetest.New(b, objectcachetest.Pods)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -51,7 +51,7 @@ func BenchmarkSearch(b *testing.B) {
 	for name, query := range queries {
 		for kind, searcher := range map[string]Searcher{"memory": NewMemory(cache.Cache), "full text": fullText} {
 			if kind == "memory" && query != "nginx" {
-				continue // decodes all objects: seconds
+				continue // decoding all objects takes several seconds
 			}
 			b.Run(name+"/"+kind, func(b *testing.B) {
 				found := 0
@@ -86,7 +86,7 @@ func residentMiB(b *testing.B) int {
 	return statusMiB(b, "VmRSS")
 }
 
-// statusMiB returns a value of the status of this process.
+// statusMiB returns the named value from this process's status, in MiB.
 func statusMiB(b *testing.B, name string) int {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

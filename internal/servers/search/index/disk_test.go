@@ -13,10 +13,10 @@ import (
 
 var errDiskFull = errors.New("no space left on device")
 
-// bleveIndex has another name, because bleve.Index has a method Index.
+// bleveIndex renames bleve.Index for embedding, because bleve.Index has a method Index.
 type bleveIndex = bleve.Index
 
-// fullDisk is an index whose disk can be full. As in bleve, the documents of a failed batch are in memory.
+// fullDisk is an index whose disk can be full. As in bleve, a failed batch's documents stay in memory.
 type fullDisk struct {
 	bleveIndex
 	isFull atomic.Bool

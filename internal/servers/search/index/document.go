@@ -18,15 +18,15 @@ import (
 
 // Fields of documents.
 const (
-	// sourceField has the source of the object, see sourceTerm.
+	// sourceField contains the object's source, see sourceTerm.
 	sourceField = "source"
-	// keyField has the position of the object, see Cursor.
+	// keyField contains the object's position, see Cursor.
 	keyField = "key"
-	// versionField has the resourceVersion.
+	// versionField contains the object's resourceVersion.
 	versionField = "version"
-	// wordsField has the distinct words of the object.
+	// wordsField contains the object's distinct words.
 	wordsField = "words"
-	// factsField has the facts of the object, see factPrefix.
+	// factsField contains the object's facts, see factPrefix.
 	factsField = "facts"
 	// marksField names the limits that the object exceeds.
 	marksField = "marks"
@@ -34,29 +34,29 @@ const (
 
 // Limits of a document.
 const (
-	// maxWordBytes is the length to which words are truncated.
+	// maxWordBytes is the length to which words are truncated, in bytes.
 	maxWordBytes = 128
-	// maxWords is the maximum number of indexed words.
+	// maxWords is the maximum number of an object's indexed words.
 	maxWords = 8192
-	// maxFactBytes is the maximum length of an indexed fact.
+	// maxFactBytes is the maximum length of an indexed fact, in bytes.
 	maxFactBytes = 256
-	// maxFacts is the maximum number of indexed facts.
+	// maxFacts is the maximum number of an object's indexed facts.
 	maxFacts = 64
 )
 
-// Values of marksField. An object that exceeds a limit is a candidate although the index lacks some of
-// its words or facts: with manyWords for all words, with longWords for all patterns, with manyFacts for
-// all facts.
+// Values of marksField. The index lacks some words or facts of an object that exceeds a limit.
+// Therefore such an object is a candidate for all words (manyWords), for all patterns (longWords) or
+// for all facts (manyFacts).
 const (
 	manyWords = "words"
 	longWords = "long"
 	manyFacts = "facts"
 )
 
-// wordsAnalyzer splits the text of wordsField into words.
+// wordsAnalyzer is the name of the analyzer that splits the text of wordsField into words.
 const wordsAnalyzer = "words"
 
-// newMapping returns the schema of documents. After a change, indexFormat must change too.
+// newMapping returns the documents' schema. Whenever the schema changes, indexFormat must change too.
 func newMapping() (mapping.IndexMapping, error) {
 	document := bleve.NewDocumentStaticMapping()
 	document.AddSubDocumentMapping("_all", bleve.NewDocumentDisabledMapping())
@@ -90,7 +90,8 @@ func newDocument(object *objectcache.Object, content map[string]any) map[string]
 	}
 }
 
-// collectWords returns the distinct words of an object, separated by spaces.
+// collectWords returns the object's distinct words, separated by spaces, and the marks for exceeded
+// limits.
 func collectWords(object map[string]any) (text string, marks []string) {
 	words := make(map[string]struct{}, 128)
 	isLong, isMany := false, false
@@ -114,10 +115,10 @@ func collectWords(object map[string]any) (text string, marks []string) {
 	return joined.String(), marks
 }
 
-// truncateWord truncates a word to the length of indexed words.
+// truncateWord truncates a word to the maximum length of indexed words.
 func truncateWord(word string) string { return word[:min(len(word), maxWordBytes)] }
 
-// collectFacts returns the distinct facts of an object.
+// collectFacts returns the object's distinct facts, and the marks for exceeded limits.
 func collectFacts(object map[string]any) (facts, marks []string) {
 	searchquery.Facts(object, func(field, value string) {
 		fact := factPrefix(field) + value
@@ -132,13 +133,13 @@ func collectFacts(object map[string]any) (facts, marks []string) {
 	return facts, marks
 }
 
-// factPrefix returns the start of all facts about a field. The value follows.
+// factPrefix returns the prefix of all facts about a field. The value follows the prefix.
 func factPrefix(field string) string { return field + separator }
 
-// documentID returns the ID of an object's document: cluster and UID.
+// documentID returns the ID of an object's document, which consists of the cluster and the UID.
 func documentID(id feed.ID) string { return id.Cluster + separator + string(id.UID) }
 
-// sourceTerm returns the term for a source. It omits the plural name and the scope of the kind, because
+// sourceTerm returns the index term for a source. It omits the kind's plural name and scope, because
 // they can change when a CustomResourceDefinition is recreated.
 func sourceTerm(source *objectcache.Source) string {
 	return Cursor{Cluster: source.Cluster, Kind: source.Kind}.key()

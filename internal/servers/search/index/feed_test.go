@@ -32,7 +32,7 @@ func runFeed(t *testing.T, cache *objectcachetest.Cache, sink feed.Sink) (stop f
 	return stop
 }
 
-// waitFor waits until a search finds a number of objects.
+// waitFor waits until the feed has applied the given number of changes.
 func waitFor(t *testing.T, sink *countingSink, applied int64) {
 	t.Helper()
 	deadline := time.After(time.Minute)

@@ -32,7 +32,8 @@ func openIndex(t testing.TB, directory string, cache *objectcache.Cache) *FullTe
 	return f
 }
 
-// progressOf says that all sources are indexed, except those of one cluster, or no source if isEmpty is true.
+// progressOf reports that all sources are indexed, except those of the cluster missing. If isEmpty is
+// true, no source is indexed.
 type progressOf struct {
 	missing string
 	isEmpty bool
@@ -42,7 +43,7 @@ func (p progressOf) IsEqual(source objectcache.Source) bool {
 	return !p.isEmpty && source.Cluster != p.missing
 }
 
-// store makes a sink equal to the cache, as the feed does.
+// store makes the sink equal to the cache, as the feed does.
 func store(t testing.TB, sink feed.Sink, cache *objectcache.Cache) {
 	t.Helper()
 	sources, err := sink.Sources(t.Context())
@@ -65,7 +66,7 @@ func store(t testing.TB, sink feed.Sink, cache *objectcache.Cache) {
 	add(t, sink, cache)
 }
 
-// add stores all objects of a cache.
+// add stores all objects in the cache.
 func add(t testing.TB, sink feed.Sink, cache *objectcache.Cache) {
 	t.Helper()
 	var changes []feed.Change
@@ -81,7 +82,7 @@ func add(t testing.TB, sink feed.Sink, cache *objectcache.Cache) {
 	}
 }
 
-// verified returns the positions of the matches after a position, at most limit of them.
+// verified returns the positions of at most limit matches after the given position.
 func verified(ctx context.Context, t testing.TB, s Searcher, text string, after Cursor, limit int) (found []string) {
 	t.Helper()
 	q, err := searchquery.Parse(text)

@@ -19,12 +19,12 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// indexFormat is the version of the document format. It must change with the fields, words and facts of
-// documents, so that an index of another release is not used.
+// indexFormat is the version of the document format. It must change whenever the documents' fields,
+// words or facts change, so that an index that another release wrote is not used.
 const indexFormat = 3
 
 // While the index is open, it has the name openName. Close renames it to closedName. After a crash, or
-// an upgrade to another format, there is no index with closedName, so that an empty one is created.
+// after an upgrade to another format, no index has the name closedName, so an empty index is created.
 const (
 	indexPattern = "index-*"
 	openName     = "index-open"
@@ -32,26 +32,27 @@ const (
 
 var closedName = fmt.Sprintf("index-%d", indexFormat)
 
-// persistInterval is the time in milliseconds for which bleve collects changes before it writes them to
-// disk. It also limits the retries of failed writes.
+// persistInterval is how long bleve collects changes before it writes them to disk, in milliseconds. It
+// also limits the rate at which failed writes are retried.
 const persistInterval = 100
 
 // Options configure a FullText index.
 type Options struct {
-	// Directory is the directory of the index. It is created if needed. Only one process can use it.
+	// Directory is the directory that contains the index. It is created if needed. Only one process can
+	// use it.
 	Directory string
 	// Cache is the cache whose objects are indexed.
 	Cache *objectcache.Cache
 	// WriteTimeout limits the time until changes are on disk. Default: 2 minutes.
 	WriteTimeout time.Duration
-	// Logger gets one line for each index that is deleted.
+	// Logger receives one line for each index that is deleted.
 	Logger logr.Logger
 }
 
-// FullText is a bleve index of the words of all objects. It is a Searcher and a feed.Sink.
+// FullText is a bleve index of all objects' words. It is a Searcher and a feed.Sink.
 //
-// A search uses the index for the sources that are equal to the cache, see SetProgress, and reads the other
-// sources from the cache. A search may miss a change of the last seconds.
+// A search uses the index for the sources that are equal to the cache, see SetProgress, and reads the
+// other sources from the cache. A search may miss changes in the last seconds.
 type FullText struct {
 	options  Options
 	index    bleve.Index
@@ -68,14 +69,15 @@ var (
 
 // Progress knows which sources are indexed. *feed.Feed implements it.
 type Progress interface {
-	// IsEqual reports whether the index has all objects of a source, except changes of the last seconds.
+	// IsEqual reports whether the index has all of the source's objects, except for changes in the last
+	// seconds.
 	IsEqual(source objectcache.Source) bool
 }
 
-// SetProgress makes searches use the index. Until then, they read the cache.
+// SetProgress makes searches use the index. Before it is called, searches read the cache.
 func (f *FullText) SetProgress(progress Progress) { f.progress.Store(&progress) }
 
-// Open opens the index in a directory, or creates an empty one. The caller must call Close.
+// Open opens the index in the directory, or creates an empty one. The caller must call Close.
 func Open(options Options) (*FullText, error) {
 	if options.WriteTimeout == 0 {
 		options.WriteTimeout = 2 * time.Minute
@@ -103,10 +105,10 @@ func Open(options Options) (*FullText, error) {
 	return f, nil
 }
 
-// Close closes the index after the current searches and writes.
+// Close closes the index after the running searches and writes have ended.
 func (f *FullText) Close() error { return f.close() }
 
-// lockDirectory ensures that no other process uses the directory.
+// lockDirectory returns a lock on the directory, or an error if another process uses the directory.
 func lockDirectory(directory string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(directory, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -123,8 +125,8 @@ func lockDirectory(directory string) (*os.File, error) {
 	return nil, fmt.Errorf("locking the full-text index in %s: %w", directory, err)
 }
 
-// openOrCreate opens the index that the last process closed, or creates an empty one. It deletes all other
-// indexes in the directory.
+// openOrCreate opens the index that the last process closed, or creates an empty one. It deletes all
+// other indexes in the directory.
 func openOrCreate(options Options) (bleve.Index, error) {
 	existing, err := filepath.Glob(filepath.Join(options.Directory, indexPattern))
 	if err != nil {
@@ -154,7 +156,8 @@ func openOrCreate(options Options) (bleve.Index, error) {
 	return createIndex(path)
 }
 
-// openExisting opens an index. bleve maps files into memory, so a damaged file can cause a panic.
+// openExisting opens an index. bleve maps files into memory, so a damaged file can cause a panic, which
+// is converted to an error.
 func openExisting(path string) (opened bleve.Index, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -165,7 +168,6 @@ func openExisting(path string) (opened bleve.Index, err error) {
 	return bleve.Open(path)
 }
 
-// createIndex creates an empty index.
 func createIndex(path string) (bleve.Index, error) {
 	if err := os.RemoveAll(path); err != nil {
 		return nil, fmt.Errorf("deleting an unusable full-text index: %w", err)
@@ -180,7 +182,7 @@ func createIndex(path string) (bleve.Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the full-text index: %w", err)
 	}
-	// bleve makes this file readable for all users.
+	// Restrict access, because bleve creates this file readable for all users.
 	if err := os.Chmod(filepath.Join(path, "index_meta.json"), 0o600); err != nil {
 		return nil, fmt.Errorf("creating the full-text index: %w", errors.Join(err, created.Close()))
 	}

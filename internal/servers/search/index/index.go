@@ -1,12 +1,14 @@
 // Package index finds the cached objects that can match a search query.
 //
-// A Searcher returns candidates: a superset of the matches, which Matches decodes and compares with
-// the query. Memory searches the cache. FullText narrows the search with an index of all words on disk.
+// A Searcher returns candidates: a superset of the matches, which Matches decodes and compares with the
+// query. Memory searches the cache. FullText narrows down the search with an index of all words on
+// disk.
 //
 // Invariants:
 //   - Candidates are cached objects, ordered by cluster, namespace, name and kind.
-//   - The index is derived data. If the last process did not close it, or if it does not open, it is
-//     deleted, and the feed builds it again from the cache. Until then, searches read the cache.
+//   - The index contains only derived data. If the last process did not close it, or if it cannot be
+//     opened, it is deleted, and the feed builds it again from the cache. Until then, searches read the
+//     cache.
 //   - A search needs memory for one page of candidates, not for all of them.
 package index
 
@@ -21,10 +23,10 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Searcher finds the candidates of a query.
+// Searcher finds a query's candidates.
 type Searcher interface {
-	// Candidates calls yield for each object after the cursor that can match the query, in order,
-	// until yield returns false. If ctx ends, it returns the error of ctx.
+	// Candidates calls yield for each object after the given cursor that can match the query, in order,
+	// until yield returns false. If ctx ends, it returns ctx's error.
 	Candidates(ctx context.Context, q *searchquery.Query, after Cursor, yield func(*objectcache.Object) bool) error
 }
 
@@ -34,7 +36,7 @@ type Cursor struct {
 	Kind                     schema.GroupVersionKind
 }
 
-// CursorOf returns the position of an object.
+// CursorOf returns the object's position.
 func CursorOf(object *objectcache.Object) Cursor {
 	source := object.Source()
 	return Cursor{Cluster: source.Cluster, Namespace: object.Namespace(), Name: object.Name(), Kind: source.Kind}
@@ -49,16 +51,16 @@ func (c Cursor) Compare(other Cursor) int {
 	)
 }
 
-// separator separates the parts of a key. It sorts before all characters of names, so keys sort as their
-// positions do.
+// separator separates a key's parts. It sorts before all characters that names can contain, so keys
+// have the same order as their positions.
 const separator = "\x00"
 
-// key returns the position as a string with the same order.
+// key returns the position as a string. Keys have the same order as their positions.
 func (c Cursor) key() string {
 	return strings.Join([]string{c.Cluster, c.Namespace, c.Name, c.Kind.Kind, c.Kind.Group, c.Kind.Version}, separator)
 }
 
-// parseKey returns the position of a key, or false if the key is malformed.
+// parseKey returns the position that a key describes. It returns false if the key is malformed.
 func parseKey(key string) (Cursor, bool) {
 	parts := strings.Split(key, separator)
 	if len(parts) != 6 {

@@ -163,7 +163,7 @@ func TestPatternsWithManyWildcardsNeedLittleTime(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			// A regular expression would need minutes or fail.
+			// A regular expression would need minutes, or fail.
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			if got := verified(ctx, t, fullText, test.query, Cursor{}, 100); len(got) != test.want {
@@ -219,7 +219,7 @@ func TestSourcesThatAreNotInTheIndexAreReadFromTheCache(t *testing.T) {
 		t.Errorf("an empty index finds %d of 12 objects", len(got))
 	}
 	store(t, fullText, cache.Cache)
-	// A cluster joins, and its few objects are not in the index.
+	// A cluster joins, and its few objects are not in the index yet.
 	for _, cluster := range []string{"m11", "a", "z"} {
 		fullText.SetProgress(progressOf{missing: cluster})
 		cache.Put(cluster, newObject(objectcachetest.Pods, "shop", "web", webPod("web", "nginx")), newObject(objectcachetest.Pods, "shop", "api", webPod("api", "nginx")))
@@ -328,7 +328,7 @@ func TestUnusableIndexIsRebuilt(t *testing.T) {
 			}
 			defer second.Close()
 			second.SetProgress(progressOf{})
-			// bleve itself ignores a damaged segment, so that the index is empty.
+			// bleve itself ignores a damaged segment, so the index is then empty.
 			if !strings.HasPrefix(name, "a segment") && (len(lines) != 1 || !strings.Contains(lines[0], "Deleting a full-text index")) {
 				t.Errorf("log lines: %q, want one", lines)
 			}
@@ -377,7 +377,7 @@ func TestCandidatesEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// TestSearchersAgree compares both searchers for random queries over random objects.
+// TestSearchersAgree compares both searchers' results for random queries and random objects.
 func TestSearchersAgree(t *testing.T) {
 	words := []string{"web", "nginx:1.19", "Running", "eu-west", "a.b", "x", "Ärger", "1", "true"}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -20,21 +20,22 @@ type Match struct {
 	Object *objectcache.Object
 	// Content is the decoded object. The receiver may modify it.
 	Content map[string]any
-	// Reasons are the parts of the object that match.
+	// Reasons describe the object's fields that match.
 	Reasons []searchquery.Matched
 }
 
 const (
 	// firstChunkSize and maxChunkSize are the numbers of candidates that are decoded in parallel before
-	// their matches are yielded. The first chunk is smaller, so that the first match comes early.
+	// their matches are yielded. The first chunk is smaller, so that the first match is found early.
 	firstChunkSize = 16
 	maxChunkSize   = 128
 	// maxDecoders is the maximum number of goroutines that decode one search's candidates.
 	maxDecoders = 4
 )
 
-// Matches calls yield for each object after the cursor that matches the query, in order, until yield
-// returns false. Ages are relative to now. An object that cannot be decoded ends the search with an error.
+// Matches calls yield for each object after the given cursor that matches the query, in order, until
+// yield returns false. Ages are relative to now. If an object cannot be decoded, Matches returns an
+// error.
 func Matches(ctx context.Context, s Searcher, q *searchquery.Query, after Cursor, now time.Time, yield func(Match) bool) error {
 	v := verifier{q: q, now: now, yield: yield}
 	size := firstChunkSize
@@ -58,14 +59,15 @@ func Matches(ctx context.Context, s Searcher, q *searchquery.Query, after Cursor
 	return err
 }
 
-// canMatchAt reports whether an object can match a query at the given time, without decoding the object.
+// canMatchAt reports whether the object can match the query at the given time, without decoding the
+// object.
 func canMatchAt(q *searchquery.Query, object *objectcache.Object, now time.Time) bool {
 	known := knownOfObject(object)
 	known.HasAge, known.Created, known.Now = true, object.Created(), now
 	return q.CanMatch(known)
 }
 
-// verifier decodes candidates and matches them.
+// verifier decodes candidates and compares them with the query.
 type verifier struct {
 	q     *searchquery.Query
 	now   time.Time
@@ -75,7 +77,7 @@ type verifier struct {
 	isStopped bool
 }
 
-// verification is the result for one candidate.
+// verification is the result of decoding and comparing one candidate.
 type verification struct {
 	match   Match
 	isMatch bool
@@ -124,8 +126,8 @@ func (v *verifier) verify(object *objectcache.Object, buffer []byte) (verificati
 	return verification{match: Match{Object: object, Content: content, Reasons: reasons}, isMatch: isMatch}, buffer
 }
 
-// Decode returns the content of an object. It overwrites the buffer, and returns it for the next call. It
-// needs half of the time of Object.Decode, because it does not support lists.
+// Decode returns the object's content. It overwrites buffer, and returns it for the next call. It takes
+// half as long as Object.Decode, because it does not support lists.
 func Decode(object *objectcache.Object, buffer []byte) (map[string]any, []byte, error) {
 	buffer, err := object.AppendJSON(buffer[:0])
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 )
 
 // Memory finds candidates in the cache by cluster, kind, namespace, name and labels. Other terms do not
-// narrow the search, so a query for text makes Matches decode all objects.
+// narrow down the search, so Matches decodes all objects for a query that contains only text.
 type Memory struct {
 	cache *objectcache.Cache
 }
 
-// NewMemory returns a Searcher for a cache.
+// NewMemory returns a Searcher for the cache.
 func NewMemory(cache *objectcache.Cache) *Memory { return &Memory{cache: cache} }
 
 // Candidates implements Searcher.
@@ -25,7 +25,7 @@ func (m *Memory) Candidates(ctx context.Context, q *searchquery.Query, after Cur
 	return possibleSources(m.cache, q).Candidates(ctx, q, after, yield)
 }
 
-// possibleSources returns the sources whose objects can match a query.
+// possibleSources returns the sources whose objects can match the query.
 func possibleSources(cache *objectcache.Cache, q *searchquery.Query) Sources {
 	var possible Sources
 	for _, kind := range cache.Kinds() {
@@ -41,12 +41,12 @@ func possibleSources(cache *objectcache.Cache, q *searchquery.Query) Sources {
 	return possible
 }
 
-// KnownOf returns the properties that all objects of a source share.
+// KnownOf returns the properties that all of a source's objects share.
 func KnownOf(source *objectcache.Source) searchquery.Known {
 	return searchquery.Known{Cluster: source.Cluster, APIVersion: source.Kind.GroupVersion().String(), Kind: source.Kind.Kind}
 }
 
-// CanMatch reports whether an object can match a query, without decoding the object.
+// CanMatch reports whether the object can match the query, without decoding the object.
 func CanMatch(q *searchquery.Query, object *objectcache.Object) bool {
 	return q.CanMatch(knownOfObject(object))
 }
@@ -58,7 +58,7 @@ func knownOfObject(object *objectcache.Object) searchquery.Known {
 	return known
 }
 
-// Sources is a Searcher for a snapshot of some sources. They must be ordered by cluster.
+// Sources is a Searcher for a snapshot of several sources, which must be ordered by cluster.
 type Sources []*objectcache.ClusterObjects
 
 // contextCheckInterval is the number of objects after which a search checks its context.
@@ -84,7 +84,7 @@ func (s Sources) Candidates(ctx context.Context, q *searchquery.Query, after Cur
 	return ctx.Err()
 }
 
-// byCluster returns the sources of each cluster, starting with the cluster of a position.
+// byCluster returns each cluster's sources, beginning with the given position's cluster.
 func (s Sources) byCluster(after Cursor) iter.Seq[Sources] {
 	return func(yield func(Sources) bool) {
 		for rest := s; len(rest) > 0; {
@@ -101,7 +101,7 @@ func (s Sources) byCluster(after Cursor) iter.Seq[Sources] {
 	}
 }
 
-// objectsAfter returns the objects of a source after a position.
+// objectsAfter returns the source's objects after the given position.
 func objectsAfter(source *objectcache.ClusterObjects, after Cursor) iter.Seq[*objectcache.Object] {
 	if source.Source().Cluster > after.Cluster {
 		return source.All("")
@@ -115,7 +115,7 @@ func objectsAfter(source *objectcache.ClusterObjects, after Cursor) iter.Seq[*ob
 	}
 }
 
-// merge returns the objects of all streams in order. Each stream must be ordered.
+// merge returns the objects of all sequences in order. Each sequence must be ordered.
 func merge(sequences ...iter.Seq[*objectcache.Object]) iter.Seq[*objectcache.Object] {
 	if len(sequences) == 1 {
 		return sequences[0]

@@ -15,18 +15,19 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Sizes of the pages that a search reads. Each page is a pass over all hits, so the size grows.
+// Sizes of the pages that a search reads. Each page requires a pass over all hits, so the size
+// increases.
 const (
 	firstPageSize = 1024
 	maxPageSize   = 16 << 10
 )
 
-// maxExpansion is the number of terms that a pattern can match. A pattern that matches more terms does
-// not narrow the search.
+// maxExpansion is the maximum number of terms that a pattern may match. A pattern that matches more
+// terms does not narrow down the search.
 const maxExpansion = 10_000
 
-// maxScannedTerms is the number of terms that are compared with a pattern, about two seconds of work. A
-// pattern that needs more comparisons does not narrow the search.
+// maxScannedTerms is the maximum number of terms that are compared with a pattern, which takes about
+// two seconds. A pattern that needs more comparisons does not narrow down the search.
 const maxScannedTerms = 4 << 20
 
 // termsPerQuery is the number of terms that bleve looks up at once.
@@ -35,7 +36,8 @@ const termsPerQuery = 128
 // Candidates implements Searcher.
 func (f *FullText) Candidates(ctx context.Context, q *searchquery.Query, after Cursor, yield func(*objectcache.Object) bool) error {
 	sources := possibleSources(f.options.Cache, q)
-	// A read of the index after this line sees what the feed had stored before.
+	// Determine the indexed sources first, so that the following reads of the index see everything that
+	// the feed had stored before.
 	indexed, others := f.split(sources)
 	condition := q.Condition()
 	if len(indexed) == 0 || condition.IsTrue() {
@@ -81,8 +83,9 @@ func (f *FullText) split(sources Sources) (indexed, others Sources) {
 	return indexed, others
 }
 
-// indexed yields the objects of sources whose documents match, in order. It searches one cluster first, and
-// more clusters at once while there are few hits, because bleve visits all hits before it returns a page.
+// indexed yields the sources' objects whose documents match, in order. It first searches one cluster,
+// and searches more clusters at once as long as there are few hits, because bleve visits all hits
+// before it returns a page.
 func (f *FullText) indexed(ctx context.Context, sources Sources, narrowed query.Query, after Cursor,
 	yield func(*objectcache.Object) bool) error {
 	clusters := slices.Collect(sources.byCluster(after))
@@ -100,7 +103,7 @@ func (f *FullText) indexed(ctx context.Context, sources Sources, narrowed query.
 	return nil
 }
 
-// searchSources yields the objects of sources whose documents match, in order, with a single query.
+// searchSources yields the sources' objects whose documents match, in order, with a single query.
 func (f *FullText) searchSources(
 	ctx context.Context, sources Sources, narrowed query.Query, after Cursor, yield func(*objectcache.Object) bool,
 ) (total uint64, more bool, err error) {
@@ -129,17 +132,18 @@ func (f *FullText) searchSources(
 	})
 }
 
-// hits is a search for documents, ordered by the values of the sort fields.
+// hits describes a search for documents that are ordered by the sort fields.
 type hits struct {
 	query query.Query
 	sort  []string
-	// after has the sort values after which the search starts. Nil means the first document.
+	// after contains the sort fields' values after which the search starts. Nil means the first
+	// document.
 	after    []string
 	pageSize int
 }
 
-// eachHit calls yield for each hit in order until yield returns false. It returns the number of hits, and
-// whether yield returned true for all of them.
+// eachHit calls yield for each hit in order until yield returns false. It returns the number of hits,
+// and whether yield returned true for all of them.
 func (f *FullText) eachHit(ctx context.Context, h hits, yield func(*search.DocumentMatch) bool) (total uint64, more bool, err error) {
 	for {
 		request := bleve.NewSearchRequestOptions(h.query, h.pageSize, 0, false)
@@ -166,8 +170,8 @@ func (f *FullText) eachHit(ctx context.Context, h hits, yield func(*search.Docum
 	}
 }
 
-// newQuery returns the query for the documents that fulfil a condition, or nil if the index cannot narrow
-// the search.
+// newQuery returns a query for the documents that fulfill the condition, or nil if the index cannot
+// narrow down the search.
 func (f *FullText) newQuery(ctx context.Context, c searchquery.Condition) (query.Query, error) {
 	switch {
 	case len(c.All) > 0:
@@ -238,8 +242,8 @@ func (f *FullText) newPatternQuery(ctx context.Context, text string) (query.Quer
 	return bleve.NewDisjunctionQuery(termsQuery(wordsField, words...), termsQuery(marksField, manyWords, longWords)), nil
 }
 
-// terms returns the terms of a field with a prefix that matches accepts. It returns complete=false if there
-// are more than limit, or if too many terms must be compared.
+// terms returns the field's terms that have the given prefix and that matches accepts. It returns
+// complete=false if there are more than limit, or if too many terms must be compared.
 func (f *FullText) terms(ctx context.Context, field, prefix string, limit int,
 	matches func(string) bool) (terms []string, complete bool, err error) {
 	dictionary, err := f.index.FieldDictPrefix(field, []byte(prefix))
@@ -266,7 +270,7 @@ func (f *FullText) terms(ctx context.Context, field, prefix string, limit int,
 	return nil, false, nil
 }
 
-// termsQuery returns the query for the documents with at least one of some terms.
+// termsQuery returns a query for the documents that have at least one of the given terms.
 func termsQuery(field string, terms ...string) query.Query {
 	var groups []query.Query
 	for chunk := range slices.Chunk(terms, termsPerQuery) {

@@ -16,8 +16,8 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// maxBatchBytes limits the size of the documents in one write, except that one document is always
-// allowed.
+// maxBatchBytes limits the total size of the documents in one write. One document is always permitted,
+// regardless of its size.
 const maxBatchBytes = 2 << 20
 
 // storedPageSize is the number of documents that Stored reads at once.
@@ -26,7 +26,7 @@ const storedPageSize = 16 << 10
 // Name implements feed.Sink.
 func (f *FullText) Name() string { return "the full-text index" }
 
-// Wants implements feed.Sink: all sources are indexed.
+// Wants implements feed.Sink. It returns true, because all sources are indexed.
 func (f *FullText) Wants(objectcache.Source) bool { return true }
 
 // Apply implements feed.Sink.
@@ -76,10 +76,10 @@ func (f *FullText) write(batch *bleve.Batch) error {
 	return nil
 }
 
-// ensureWritten returns errNotWritten if changes are not on disk after a failed write. bleve keeps these
-// changes in memory, where searches find them, and retries. Further changes would need more memory, and
-// the feed would not notice that they are not on disk. A write without documents succeeds only after all
-// earlier ones.
+// ensureWritten returns errNotWritten if changes are not on disk after a failed write. bleve keeps
+// these changes in memory, where searches find them, and retries. Further changes would need more
+// memory, and the feed would not notice that they are not on disk. A write without documents succeeds
+// only after all earlier writes have succeeded.
 func (f *FullText) ensureWritten() error {
 	if !f.hasUnwritten.Load() {
 		return nil
@@ -92,8 +92,8 @@ func (f *FullText) ensureWritten() error {
 	return nil
 }
 
-// send gives a batch to bleve, and waits until it is on disk. The end of a request does not end it, because
-// bleve writes the batch anyway.
+// send passes a batch to bleve, and waits until it is on disk. It has no context, because bleve writes
+// the batch even if the request ends.
 func (f *FullText) send(batch *bleve.Batch) error {
 	written := make(chan error, 1)
 	go func() { written <- f.index.Batch(batch) }()
