@@ -15,21 +15,21 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// eventWriter writes the events of a watch. Each event is one line of JSON.
+// eventWriter writes a watch's events. Each event is one line of JSON.
 type eventWriter struct {
 	*request
 	buffer        bytes.Buffer
 	text, scratch []byte
 }
 
-// start sends the header of the watch.
+// start sends the watch's header.
 func (e *eventWriter) start() {
 	e.w.Header().Set("Content-Type", fanout.JSON)
 	e.w.WriteHeader(http.StatusOK)
 }
 
-// write writes an event of an object. An object whose cluster has no version yet keeps its plain version, so
-// that an update with it is conditional.
+// write writes an event for an object. If the object's cluster has no version yet, the object keeps its
+// plain version, so that an update with this version is conditional.
 func (e *eventWriter) write(eventType string, object *objectcache.Object, versions map[string]string) error {
 	var err error
 	if e.text, err = object.AppendJSON(e.text[:0]); err != nil {
@@ -52,7 +52,7 @@ func (e *eventWriter) write(eventType string, object *objectcache.Object, versio
 	return e.writeRaw(eventType, body)
 }
 
-// writeRaw writes an event of a JSON document.
+// writeRaw writes an event for an object in JSON.
 func (e *eventWriter) writeRaw(eventType string, object []byte) error {
 	e.buffer.WriteString(`{"type":"`)
 	e.buffer.WriteString(eventType)
@@ -65,7 +65,7 @@ func (e *eventWriter) writeRaw(eventType string, object []byte) error {
 	return nil
 }
 
-// bookmark writes a bookmark.
+// bookmark writes a bookmark with the given versions.
 func (e *eventWriter) bookmark(versions map[string]string, endsInitialEvents bool) error {
 	object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: combinedversion.New(versions).String()}}
 	object.SetGroupVersionKind(e.kind.GroupVersionKind())
@@ -78,7 +78,7 @@ func (e *eventWriter) bookmark(versions map[string]string, endsInitialEvents boo
 	return e.writeObject("BOOKMARK", object)
 }
 
-// expire ends the watch with the error that makes a client list again.
+// expire ends the watch with the error that makes clients list again.
 func (e *eventWriter) expire(message string) {
 	e.fail(apierrors.NewResourceExpired(message))
 }
@@ -102,7 +102,7 @@ func (e *eventWriter) writeObject(eventType string, object any) error {
 
 // flush sends the events that were written.
 func (e *eventWriter) flush() error {
-	// The server has no timeout for a watch. A server without deadlines ignores this one.
+	// The server has no timeout for a watch. Writers that do not support deadlines ignore this one.
 	controller := http.NewResponseController(e.w)
 	_ = controller.SetWriteDeadline(time.Now().Add(e.limits.ClientRead))
 	if _, err := e.w.Write(e.buffer.Bytes()); err != nil {
@@ -112,7 +112,7 @@ func (e *eventWriter) flush() error {
 	if err := controller.Flush(); err != nil {
 		return err
 	}
-	// Over HTTP/2, a deadline ends the stream even if nothing is written.
+	// Remove the deadline, because over HTTP/2 a deadline ends the stream even if nothing is written.
 	_ = controller.SetWriteDeadline(time.Time{})
 	return nil
 }

@@ -20,8 +20,9 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// read reads a path of a cluster as the caller. It returns the code of the response and its body, of which it
-// reads at most one byte more than the limit. An error means that the cluster did not respond completely.
+// read reads a path in a cluster with the caller's identity. It returns the response's code and body.
+// Of the body, it reads at most one byte more than the limit. An error means that the cluster did not
+// respond completely.
 func (r *request) read(ctx context.Context, cluster, path, accept string, query url.Values) (code int, body []byte, err error) {
 	idle, total := r.idle(cluster), r.limits.Page
 	if idle == r.limits.Suspect {
@@ -52,8 +53,8 @@ func (r *request) read(ctx context.Context, cluster, path, accept string, query 
 	return response.StatusCode, body, nil
 }
 
-// fetch reads a path of a cluster as the caller, and returns the body of a successful response. An error is a
-// Status that names the cluster.
+// fetch reads a path in a cluster with the caller's identity, and returns a successful response's body.
+// An error is a Status that names the cluster.
 func (r *request) fetch(ctx context.Context, cluster, path string, query url.Values) ([]byte, error) {
 	code, body, err := r.read(ctx, cluster, path, r.format.Accept, query)
 	switch {
@@ -68,10 +69,10 @@ func (r *request) fetch(ctx context.Context, cluster, path string, query url.Val
 	return body, nil
 }
 
-// tooLargeError is the error of a response that exceeds the limit.
+// tooLargeError is the error for a response that exceeds the limit.
 type tooLargeError struct{ *apierrors.StatusError }
 
-// responseError returns the Status of a cluster's error response.
+// responseError returns a cluster's error response as a Status.
 func responseError(cluster string, code int, body []byte) *apierrors.StatusError {
 	message := fanout.StatusMessage(body)
 	if message == "" {
@@ -84,14 +85,14 @@ func responseError(cluster string, code int, body []byte) *apierrors.StatusError
 	return err
 }
 
-// failsRequest reports whether an error of one cluster concerns the whole request, because the request is
-// wrong or its position in the list is lost.
+// failsRequest reports whether one cluster's error concerns the whole request, because the request is
+// invalid or its position in the list no longer exists.
 func failsRequest(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsNotAcceptable(err)
 }
 
-// asStatus returns an error of a request to a cluster as a Status.
+// asStatus converts the error of a request to a cluster to a Status.
 func asStatus(cluster string, err error) error {
 	if isStatus(err) {
 		return err
@@ -104,17 +105,17 @@ func isStatus(err error) bool {
 	return errors.As(err, &status)
 }
 
-// warn adds a warning for a cluster.
+// warn adds a warning about the cluster.
 func (r *request) warn(cluster, format string, args ...any) {
 	r.warnings.Add(cluster, fmt.Sprintf("cluster %q: ", cluster)+fmt.Sprintf(format, args...))
 }
 
-// reasonOf returns the message of an error without the cluster name at its beginning, for a warning.
+// reasonOf returns the error's message for a warning, without the cluster name at its beginning.
 func reasonOf(cluster string, err error) string {
 	return strings.TrimPrefix(err.Error(), fmt.Sprintf("cluster %q: ", cluster))
 }
 
-// idle returns how long a cluster may send no data.
+// idle returns the maximum time for which the cluster may send no data.
 func (r *request) idle(cluster string) time.Duration {
 	objects := r.kind.Snapshot().Cluster(cluster)
 	isStale := false
@@ -128,7 +129,7 @@ func (r *request) idle(cluster string) time.Duration {
 	return r.limits.Idle
 }
 
-// suspicion is how long a cluster that did not respond is a suspect.
+// suspicion is how long a cluster remains a suspect after it did not respond.
 const suspicion = 30 * time.Second
 
 // suspects are the clusters that recently did not respond.
@@ -137,7 +138,7 @@ type suspects struct {
 	until map[string]time.Time
 }
 
-// record records whether a cluster responded to a request. An error response is a response, too.
+// record records whether the cluster responded to a request. An error response is a response, too.
 func (s *suspects) record(cluster string, hasResponded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +152,6 @@ func (s *suspects) record(cluster string, hasResponded bool) {
 	s.until[cluster] = time.Now().Add(suspicion)
 }
 
-// has reports whether a cluster is a suspect.
 func (s *suspects) has(cluster string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

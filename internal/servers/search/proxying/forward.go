@@ -20,7 +20,7 @@ import (
 	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
-// style says how merged objects name their clusters.
+// style specifies how merged objects name their clusters.
 var style = fanout.Style{Annotation: clusterv1alpha1.CachedFromClusterAnnotation, HasClusterColumn: true}
 
 // forward forwards a write, or a request for a subresource, to the only cluster that has the object.
@@ -48,7 +48,8 @@ func (r *request) forward() error {
 	return nil
 }
 
-// isObjectWrite reports whether the request writes an object, and not for example a stream.
+// isObjectWrite reports whether the request writes an object, as opposed to, for example, opening a
+// stream.
 func (r *request) isObjectWrite() bool {
 	switch r.info.Verb {
 	case "update", "patch", "delete":
@@ -57,11 +58,12 @@ func (r *request) isObjectWrite() bool {
 	return false
 }
 
-// responseHeaders are the headers in the response to a write that the client receives.
+// responseHeaders are the headers of a write's response that the client receives.
 var responseHeaders = []string{"Content-Type", "Content-Encoding", "Retry-After", "Audit-Id", "Warning"}
 
-// write sends a write to a cluster, with the resourceVersions of the cluster instead of combined versions.
-// The object in the response has a combined version, so that the client can use it in the next request.
+// write sends a write to the cluster, with the cluster's own resourceVersions instead of combined
+// versions. The object in the response gets a combined version, so that the client can use it in the
+// next request.
 func (r *request) write(cluster string) error {
 	body, err := io.ReadAll(io.LimitReader(r.req.Body, r.limits.BodyBytes+1))
 	if err != nil {
@@ -97,10 +99,11 @@ func (r *request) write(cluster string) error {
 	return nil
 }
 
-// writeResponse sends the body of the response to a write. Anything but an object in JSON stays unchanged.
+// writeResponse sends the body of a write's response to the client. A body that is not an object in
+// JSON stays unchanged.
 func (r *request) writeResponse(cluster string, response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, r.limits.PageBytes+1))
-	_ = response.Body.Close() // also if the client reads slowly
+	_ = response.Body.Close() // close before writing, because the client may read slowly
 	if err != nil || int64(len(body)) > r.limits.PageBytes {
 		panic(http.ErrAbortHandler) // the member may have executed the write, so the client must not receive an error
 	}
@@ -114,8 +117,8 @@ func (r *request) writeResponse(cluster string, response *http.Response) {
 	_, _ = r.w.Write(body)
 }
 
-// convertBody returns a body with plain versions, and its media type. An error that is a Status fails the
-// request. Any other error means that the body is not an object in JSON, YAML or protobuf.
+// convertBody returns the body with plain versions, and its media type. An error that is a Status fails
+// the request. Any other error means that the body is not an object in JSON, YAML or protobuf.
 func (r *request) convertBody(body []byte, cluster string) (converted []byte, mediaType string, err error) {
 	if body, mediaType, err = toJSON(body, r.req.Header.Get("Content-Type")); err != nil {
 		return nil, "", err
@@ -126,7 +129,7 @@ func (r *request) convertBody(body []byte, cluster string) (converted []byte, me
 	path := []string{"preconditions", "resourceVersion"}
 	if r.info.Verb != "delete" {
 		path = []string{"metadata", "resourceVersion"}
-		// The annotation that names the cluster must not be stored.
+		// The cluster must not store the annotation that names it.
 		if body, err = jsonedit.Remove(nil, body, "metadata", "annotations", clusterv1alpha1.CachedFromClusterAnnotation); err != nil {
 			return nil, "", err
 		}
@@ -136,12 +139,12 @@ func (r *request) convertBody(body []byte, cluster string) (converted []byte, me
 		return nil, "", err
 	}
 	if !combinedversion.IsCombined(version) {
-		// A plain version comes from a response of the cluster itself, and stays.
+		// Keep a plain version, because it comes from the cluster's own response.
 		return body, mediaType, nil
 	}
 	own := combinedversion.Parse(version).For(cluster)
 	if own == "" {
-		// Without a version, the write would be unconditional.
+		// Do not remove the version, because the write would then be unconditional.
 		return nil, "", apierrors.NewConflict(fanout.GroupResource(r.info), r.info.Name, fmt.Errorf(
 			"the resourceVersion is not one of cluster %q, which has the object now: read the object again", cluster))
 	}
@@ -169,7 +172,7 @@ func toJSON(body []byte, contentType string) (converted []byte, mediaType string
 		body, err = json.Marshal(object)
 		return body, fanout.JSON, err
 	case "application/apply-patch+yaml":
-		// The media type of a server-side apply includes JSON.
+		// Keep the media type of a server-side apply, which includes JSON.
 		body, err = yaml.YAMLToJSON(body)
 		return body, contentType, err
 	}

@@ -19,17 +19,17 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// holder is a cluster that has the object of a request.
+// holder is a cluster that has the requested object.
 type holder struct {
 	cluster string
-	// object is the cached object. It is nil if the cluster returned the object because its objects are not
-	// cached yet.
+	// object is the cached object. It is nil if the cluster itself returned the object, because the
+	// cluster's objects are not cached yet.
 	object *objectcache.Object
 	// problem is the reason why the cached object may be outdated, or nil.
 	problem error
 }
 
-// get serves a read of one object.
+// get serves a request to read one object.
 func (r *request) get() error {
 	ctx := r.req.Context()
 	found, err := r.findHolder(ctx, r.info.Verb)
@@ -67,7 +67,7 @@ func (r *request) get() error {
 	return nil
 }
 
-// cachedObject returns a cached object in the format of the request.
+// cachedObject returns the cached object in the requested format.
 func (r *request) cachedObject(found *holder) ([]byte, error) {
 	if found.problem != nil {
 		r.warn(found.cluster, "%v", found.problem)
@@ -83,10 +83,10 @@ func (r *request) cachedObject(found *holder) ([]byte, error) {
 	return fanout.ToPartial(nil, body)
 }
 
-// findHolder returns the only cluster that has the object of the request, and in which the caller may use a
-// verb on it. The error is NotFound if there is none, Conflict if there are several, and ServiceUnavailable if
-// it is unknown. A write needs a response of all clusters, because a cluster that does not respond may have
-// the object, too.
+// findHolder returns the only cluster that has the requested object and in which the caller may use the
+// verb on it. The error is NotFound if there is none, Conflict if there are several, and
+// ServiceUnavailable if it is unknown. A write needs all clusters' responses, because a cluster that
+// does not respond may have the object, too.
 func (r *request) findHolder(ctx context.Context, verb string) (*holder, error) {
 	found, unknown := r.lookUp(ctx)
 	var holders []holder
@@ -117,8 +117,8 @@ func (r *request) findHolder(ctx context.Context, verb string) (*holder, error) 
 	return nil, apierrors.NewNotFound(fanout.GroupResource(r.info), r.info.Name)
 }
 
-// isDeniedEverywhere reports whether every cluster denies the caller a verb on the object of the request,
-// whether the object exists or not.
+// isDeniedEverywhere reports whether every cluster denies the caller the verb on the requested object,
+// regardless of whether the object exists.
 func (r *request) isDeniedEverywhere(ctx context.Context, verb string) bool {
 	all := r.participants(r.kind.Snapshot())
 	denied := make([]bool, len(all))
@@ -129,8 +129,8 @@ func (r *request) isDeniedEverywhere(ctx context.Context, verb string) bool {
 	return len(all) > 0 && !slices.Contains(denied, false)
 }
 
-// isAllowed reports whether the caller may use a verb on the object of the request, or on its subresource, in
-// a cluster.
+// isAllowed reports whether the caller may use the verb on the requested object, or its subresource, in
+// the cluster.
 func (r *request) isAllowed(ctx context.Context, cluster, verb string) (bool, error) {
 	resource := r.kind.GroupVersionResource()
 	if r.info.Subresource != "" {
@@ -138,7 +138,7 @@ func (r *request) isAllowed(ctx context.Context, cluster, verb string) (bool, er
 	}
 	namespace := r.namespace()
 	if r.info.Resource == "namespaces" && r.info.APIGroup == "" {
-		// An API server authorizes requests for a Namespace in this namespace.
+		// An API server authorizes a request for a Namespace in the namespace itself.
 		namespace = r.info.Name
 	}
 	return r.Handler.options.Permissions.Allowed(ctx, r.caller, cluster, verb, resource, namespace, r.info.Name)
@@ -147,12 +147,14 @@ func (r *request) isAllowed(ctx context.Context, cluster, verb string) (bool, er
 // isRead reports whether the request changes nothing.
 func (r *request) isRead() bool { return fanout.IsRead(r.req, r.info) }
 
-// lookUp returns the clusters whose cache has the object, and the reasons for which other clusters may have
-// it. It requests the object from those clusters whose objects are not cached yet. Their response is enough
-// for a read, but not for a write, because a cluster can claim any object that a user requests.
+// lookUp returns the clusters whose cache has the object, and the reasons why other clusters may have
+// it. It requests the object from those clusters whose objects are not cached yet. Their responses are
+// sufficient for a read, but not for a write, because a cluster can claim to have any object that a
+// user requests.
 //
-// For a write, it also requests the object from the clusters whose cache does not have it. If a cluster stops
-// responding, its watch fails only after several seconds, and until then the cache may lack objects.
+// For a write, lookUp also requests the object from the clusters whose cache does not have it. If a
+// cluster stops responding, its watch fails only after several seconds, and until then the cache may
+// lack objects.
 func (r *request) lookUp(ctx context.Context) (found []holder, unknown fanout.Warnings) {
 	var uncached []*participant
 	unknown = fanout.Warnings{}
@@ -190,14 +192,14 @@ func (r *request) lookUp(ctx context.Context) (found []holder, unknown fanout.Wa
 	return found, unknown
 }
 
-// probe reports whether a cluster has the object of the request. An error means that this is unknown.
+// probe reports whether the cluster has the requested object. An error means that this is unknown.
 func (r *request) probe(ctx context.Context, cluster string) (hasObject bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Lookup)
 	defer cancel()
 	code, body, err := r.read(ctx, cluster, fanout.ResourcePath(r.info, r.namespace(), r.info.Name), fanout.JSON, nil)
 	switch {
 	case apierrors.IsForbidden(err):
-		return false, nil // the member does not let the control plane impersonate the caller
+		return false, nil // the control plane is not permitted to impersonate the caller
 	case err != nil:
 		return false, err
 	case fanout.IsStatusAbout(r.info, code, body):
@@ -212,7 +214,7 @@ func (r *request) probe(ctx context.Context, cluster string) (hasObject bool, er
 	return err == nil, err
 }
 
-// rewriteObject returns an object, or a table with one row, that names its cluster.
+// rewriteObject returns a copy of an object, or of a table with one row, that names its cluster.
 func rewriteObject(cluster string, body []byte) ([]byte, error) {
 	if !json.Valid(body) {
 		return nil, errors.New("its response is no JSON")

@@ -220,8 +220,8 @@ func TestForwardErrors(t *testing.T) {
 	}
 }
 
-// TestWriteNeedsKnownObjectsOfAllClusters checks that a write is sent to no cluster while another cluster
-// may have the object.
+// TestWriteNeedsKnownObjectsOfAllClusters checks that a write is sent to no cluster while another
+// cluster may have the object.
 func TestWriteNeedsKnownObjectsOfAllClusters(t *testing.T) {
 	for name, prepare := range map[string]func(*fixture){
 		"does not answer": addSilentCluster,
@@ -278,8 +278,8 @@ func TestWriteNeedsKnownObjectsOfAllClusters(t *testing.T) {
 	}
 }
 
-// addQuietlyWatched adds a cluster whose cached list has no objects, and whose watch is up to date as far
-// as the cache knows.
+// addQuietlyWatched adds a cluster whose cached list has no objects, and whose watch is up to date as
+// far as the cache knows.
 func addQuietlyWatched(f *fixture, member *fakeMember) {
 	f.AddCluster("m3", objectcachetest.Pods).Replace(nil, "1")
 	f.SetState("m3", objectcachetest.Pods, objectcache.Current, "")
@@ -287,8 +287,8 @@ func addQuietlyWatched(f *fixture, member *fakeMember) {
 	f.configure(proxying.Limits{Lookup: 50 * time.Millisecond})
 }
 
-// TestWriteIfUncachedClusterDoesNotHaveTheObject checks that a cluster that is not cached yet, but responds
-// that it does not have the object, prevents no write.
+// TestWriteIfUncachedClusterDoesNotHaveTheObject checks that a cluster that is not cached yet does not
+// prevent a write if it responds that it does not have the object.
 func TestWriteIfUncachedClusterDoesNotHaveTheObject(t *testing.T) {
 	for name, member := range map[string]*fakeMember{"not found": {}, "forbidden": {code: http.StatusForbidden}} {
 		f := newTwoPods(t)
@@ -299,8 +299,8 @@ func TestWriteIfUncachedClusterDoesNotHaveTheObject(t *testing.T) {
 	}
 }
 
-// TestReadDespiteUnknownCluster checks that an unknown cluster adds a warning to a read, and that an
-// object that no other cluster has is not reported as missing.
+// TestReadDespiteUnknownCluster checks that an unknown cluster adds a warning to a read, and that the
+// response for an object that no other cluster has is not NotFound.
 func TestReadDespiteUnknownCluster(t *testing.T) {
 	for name, prepare := range map[string]func(*fixture){
 		"does not answer": addSilentCluster,
@@ -324,8 +324,8 @@ func TestReadDespiteUnknownCluster(t *testing.T) {
 	}
 }
 
-// TestFrozenClusterPreventsWrite checks that the other copy of an object is not written while the
-// permissions of the caller in the cluster of the first copy are unknown.
+// TestFrozenClusterPreventsWrite checks that an object's copy in one cluster is not written while the
+// caller's permissions in the other copy's cluster are unknown.
 func TestFrozenClusterPreventsWrite(t *testing.T) {
 	f := newTwoPods(t)
 	f.broken["m1"] = true
@@ -340,8 +340,8 @@ func TestFrozenClusterPreventsWrite(t *testing.T) {
 	}
 }
 
-// TestVersionOfAnotherCluster checks that a write with the version of an object in another cluster is no
-// unconditional write.
+// TestVersionOfAnotherCluster checks that a write with the version of another cluster's object does not
+// become unconditional.
 func TestVersionOfAnotherCluster(t *testing.T) {
 	f := newTwoPods(t)
 	other := combinedversion.New(map[string]string{"m1": "55"}).String()
@@ -351,7 +351,7 @@ func TestVersionOfAnotherCluster(t *testing.T) {
 	}
 }
 
-// TestPathStaysInTheCluster checks that no path leaves the endpoint of a cluster.
+// TestPathStaysInTheCluster checks that no path leaves a cluster's endpoint.
 func TestPathStaysInTheCluster(t *testing.T) {
 	f := newTwoPods(t)
 	r := f.send("/api/v1/namespaces/a/pods/p1/proxy/../../../../../../../other")
@@ -360,8 +360,8 @@ func TestPathStaysInTheCluster(t *testing.T) {
 	}
 }
 
-// TestNestedProxyPathsAreRejected checks that the global proxy forwards no request to a proxy of the
-// control plane, and thus not to itself.
+// TestNestedProxyPathsAreRejected checks that the global proxy forwards no request to another control
+// plane proxy, and thus not to itself.
 func TestNestedProxyPathsAreRejected(t *testing.T) {
 	for _, path := range []string{
 		"/apis/search.karmada.io/v1alpha1/proxying/karmada/proxy/api/v1/pods", "//apis/search.karmada.io/v1alpha1//proxying/karmada/proxy",
@@ -415,5 +415,5 @@ func TestResponsesToWrites(t *testing.T) {
 	}
 }
 
-// versionOfM2 is the combined version of m2 at 12.
+// versionOfM2 is the combined version that contains m2 at 12.
 const versionOfM2 = "eyJtMiI6IjEyIn0"

@@ -59,7 +59,7 @@ func (r *request) listCached() error {
 	return out.Abort(out.Finish(combinedversion.New(versions).String(), ""))
 }
 
-// writeCachedObjects writes the selected objects of a cluster.
+// writeCachedObjects writes a cluster's selected objects.
 func (r *request) writeCachedObjects(out *fanout.ListWriter, p *participant) error {
 	var text, partial []byte
 	for object := range p.All(p.namespace) {
@@ -87,7 +87,8 @@ func (r *request) writeCachedObjects(out *fanout.ListWriter, p *participant) err
 	return r.req.Context().Err()
 }
 
-// selects reports whether the request selects a participant's object. It does not select nil.
+// selects reports whether the request selects the participant's object. It returns false if object is
+// nil.
 func (r *request) selects(p *participant, object *objectcache.Object) (bool, error) {
 	selector := r.options.LabelSelector
 	if object == nil || p.namespace != "" && object.Namespace() != p.namespace || !p.includes(object.Namespace()) ||
@@ -97,10 +98,10 @@ func (r *request) selects(p *participant, object *objectcache.Object) (bool, err
 	return r.fields.Matches(object.Namespace(), object.Name(), func() ([]byte, error) { return object.AppendJSON(nil) })
 }
 
-// listLive serves a list with the lists of the members, sorted by cluster name.
+// listLive serves a list by merging the members' lists, sorted by cluster name.
 //
-// Without a limit, the first pages of all clusters are read in parallel. With a limit, one cluster after
-// another is read until the limit is reached.
+// Without a limit, it reads the first pages of all clusters in parallel. With a limit, it reads one
+// cluster after another until the limit is reached.
 func (r *request) listLive() error {
 	l := &liveList{
 		request: r, version: combinedversion.Parse(r.options.ResourceVersion), versions: map[string]string{},
@@ -111,14 +112,14 @@ func (r *request) listLive() error {
 		if l.position, err = combinedversion.ParseContinue(token); err != nil {
 			return apierrors.NewBadRequest(err.Error())
 		}
-		// Every page has the version of the first one.
+		// Every page has the first page's version.
 		l.version = combinedversion.Parse(l.position.Version)
 		maps.Copy(l.versions, l.version.Clusters())
 	}
 	return l.run(r.req.Context())
 }
 
-// liveList is one list that the members serve.
+// liveList is a list that the members serve.
 type liveList struct {
 	*request
 	out      *fanout.ListWriter
@@ -127,7 +128,8 @@ type liveList struct {
 	// returned a list.
 	version  combinedversion.Version
 	versions map[string]string
-	// remaining is the number of objects that may still be written, if isLimited.
+	// remaining is the number of objects that may still be written. It is used only if isLimited is
+	// true.
 	remaining int64
 	isLimited bool
 	// firstErr is the error of the first cluster that returned no list.
@@ -176,7 +178,7 @@ func (l *liveList) run(ctx context.Context) error {
 	return l.out.Abort(l.out.Finish(version, token))
 }
 
-// newStreams returns the streams of the clusters from the position of the list.
+// newStreams returns the clusters' streams, beginning at the list's position.
 func (l *liveList) newStreams() []*stream {
 	var streams []*stream
 	for _, p := range l.participants(l.kind.Snapshot()) {
@@ -195,7 +197,7 @@ func (l *liveList) newStreams() []*stream {
 	return streams
 }
 
-// acquireList waits until the list may read the pages of all clusters.
+// acquireList waits until the list may read all clusters' pages. release must be called afterwards.
 func (l *liveList) acquireList(ctx context.Context) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limits.Page)
 	defer cancel()
@@ -205,8 +207,8 @@ func (l *liveList) acquireList(ctx context.Context) (release func(), err error) 
 	return func() { l.lists.Release(1) }, nil
 }
 
-// readFirstPages reads the first pages of all clusters, so that the clusters that do not respond are known
-// before the response begins. It returns the streams of the other clusters.
+// readFirstPages reads all clusters' first pages, so that it is known before the response begins which
+// clusters do not respond. It returns the other clusters' streams.
 func (l *liveList) readFirstPages(ctx context.Context, streams []*stream) (kept []*stream, err error) {
 	errs := make([]error, len(streams))
 	fanout.InParallel(len(streams), func(i int) { streams[i].first, errs[i] = streams[i].nextPage(ctx, streams[i].size) })
@@ -220,7 +222,7 @@ func (l *liveList) readFirstPages(ctx context.Context, streams []*stream) (kept 
 	return kept, nil
 }
 
-// copyStream writes the objects of a cluster. isListed reports whether the cluster returned a list. An error
+// copyStream writes a cluster's objects. isListed reports whether the cluster returned a list. An error
 // fails the whole list.
 func (l *liveList) copyStream(ctx context.Context, s *stream) (isListed bool, err error) {
 	for !l.isLimited || l.remaining > 0 {
@@ -239,7 +241,7 @@ func (l *liveList) copyStream(ctx context.Context, s *stream) (isListed bool, er
 		case err != nil && !isListed && written == 0:
 			return false, l.omit(s, err)
 		case err != nil || p == nil:
-			// After an error, a part of the cluster's objects is already in the response.
+			// Return the error, because a part of the cluster's objects is already in the response.
 			return isListed, err
 		case !isListed && l.versions[s.cluster] == "":
 			l.versions[s.cluster] = p.ResourceVersion
@@ -253,18 +255,18 @@ func (l *liveList) copyStream(ctx context.Context, s *stream) (isListed bool, er
 	return isListed, nil
 }
 
-// omit handles the error of a cluster without objects in the response. In strict mode, or if the error concerns
-// the request, the list fails.
+// omit handles an error of a cluster that has no objects in the response yet. In strict mode, or if the
+// error concerns the whole request, the list fails.
 func (l *liveList) omit(s *stream, err error) error {
 	isContinued := l.position.Cluster == s.cluster && l.position.Token != ""
-	// If the list has a version of the cluster, the client will watch from it, because it says that the client has
-	// the cluster's objects.
+	// If the list's version contains a version of this cluster, the client will watch from that
+	// version, because it implies that the client has the cluster's objects.
 	isExpected := l.position.Cluster != "" && l.version.For(s.cluster) != ""
 	switch {
 	case l.isStrict || isContinued || isExpected || failsRequest(err):
 		return err
 	case l.out.IsSent() && l.isLimited:
-		// A warning comes too late, so the next page begins with this cluster.
+		// It is too late for a warning, so the next page begins with this cluster.
 		l.next.Cluster = s.cluster
 		return nil
 	case l.out.IsSent():
@@ -276,8 +278,8 @@ func (l *liveList) omit(s *stream, err error) error {
 	return nil
 }
 
-// completeVersions adds the versions of clusters whose objects are on later pages. The later pages list these
-// clusters at these versions.
+// completeVersions adds the versions of clusters whose objects are on later pages. The later pages list
+// these clusters at these versions.
 func (l *liveList) completeVersions(ctx context.Context, streams []*stream) {
 	versions := make([]string, len(streams))
 	fanout.InParallel(len(streams), func(i int) {
@@ -294,20 +296,21 @@ func (l *liveList) completeVersions(ctx context.Context, streams []*stream) {
 	}
 }
 
-// stream reads the pages of one cluster.
+// stream reads one cluster's pages.
 type stream struct {
 	*request
 	*participant
-	// version is the version of the first page. token is the continue token of the next page.
+	// version is the first page's version. token is the next page's continue token.
 	version, token string
-	// size is the number of objects of a page.
+	// size is the number of objects to request for each page.
 	size   int64
 	isDone bool
 	// first is the first page if it was read in advance.
 	first *fanout.Page
 }
 
-// filter returns the filter for namespaces, or nil if the stream includes all of them.
+// filter returns a function that accepts the stream's namespaces, or nil if the stream includes all
+// namespaces.
 func (s *stream) filter() func(namespace string) bool {
 	if s.only == nil {
 		return nil
@@ -332,7 +335,7 @@ func (s *stream) nextPage(ctx context.Context, limit int64) (*fanout.Page, error
 	return p, nil
 }
 
-// fetchPage reads a page of the cluster. If the page is too large, it reads fewer objects.
+// fetchPage reads a page from the cluster. If the page is too large, it retries with fewer objects.
 func (s *stream) fetchPage(ctx context.Context, limit int64, token string) (*fanout.Page, error) {
 	query := s.listQuery(token)
 	for {
@@ -368,7 +371,7 @@ func (s *stream) listQuery(token string) url.Values {
 	default:
 		query.Set("resourceVersion", s.version)
 		if s.options.Limit == 0 && s.options.Continue == "" && s.options.ResourceVersionMatch == "" {
-			// Without this, the limit of the page would ask for exactly this version.
+			// Without this parameter, the limit would make the member list at exactly this version.
 			query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 		}
 	}

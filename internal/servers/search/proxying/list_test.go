@@ -26,7 +26,7 @@ func TestList(t *testing.T) {
 		path    string
 		prepare func(*fixture)
 		want    []string
-		// wantWarning is a part of the warning. empty means that there is none.
+		// wantWarning is a part of the warning. If it is empty, there must be no warning.
 		wantWarning string
 	}{
 		"all clusters, in the order of their names": {path: "/api/v1/pods", want: []string{"m1:a/p1", "m1:b/p2", "m2:a/p3"}},
@@ -220,7 +220,8 @@ func TestHangingClusterDoesNotDelayTheOthers(t *testing.T) {
 	}
 }
 
-// TestSuspectsGetLessTime checks how long a cluster that did not respond, or is not ready, may take.
+// TestSuspectsGetLessTime checks how long a cluster may take if it recently did not respond, or is not
+// ready.
 func TestSuspectsGetLessTime(t *testing.T) {
 	f := newFixture(t, "m1", "m2")
 	f.put("m1", pod("a", "p1"))
@@ -254,7 +255,7 @@ func TestSuspectsGetLessTime(t *testing.T) {
 	}
 }
 
-// TestBrokenListIsNoShortList checks that a list which a member breaks off after the header is sent
+// TestBrokenListIsNoShortList checks that a list that a member interrupts after the header was sent
 // does not end like a complete list.
 func TestBrokenListIsNoShortList(t *testing.T) {
 	f := newFixture(t, "m1")
@@ -299,7 +300,7 @@ func TestTooLargePagesAreReadInParts(t *testing.T) {
 }
 
 // TestLaterPageOfAFailedCluster checks that a client does not watch from the version of a cluster whose
-// objects it did not get.
+// objects the client did not receive.
 func TestLaterPageOfAFailedCluster(t *testing.T) {
 	f := newFixture(t, "m1", "m2")
 	f.put("m1", pod("a", "p1"))
@@ -311,8 +312,8 @@ func TestLaterPageOfAFailedCluster(t *testing.T) {
 	}
 }
 
-// TestUnlimitedListIsNotOlderThanItsVersion checks that pages of this server do not change the meaning
-// of a version.
+// TestUnlimitedListIsNotOlderThanItsVersion checks that dividing a list into pages does not change the
+// meaning of its version.
 func TestUnlimitedListIsNotOlderThanItsVersion(t *testing.T) {
 	f := newFixture(t, "m1")
 	f.put("m1", pod("a", "p1"))
@@ -326,7 +327,8 @@ func TestUnlimitedListIsNotOlderThanItsVersion(t *testing.T) {
 	}
 }
 
-// TestManyListsDoNotBlockEachOther checks that more lists than there is room for wait for each other.
+// TestManyListsDoNotBlockEachOther checks that lists wait for each other if there are more than the
+// limit permits.
 func TestManyListsDoNotBlockEachOther(t *testing.T) {
 	f := newFixture(t, "m1", "m2", "m3")
 	for _, cluster := range []string{"m1", "m2", "m3"} {
@@ -386,7 +388,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTablesWithOtherColumns checks that the rows of a cluster stand under the columns of the first one.
+// TestTablesWithOtherColumns checks that a cluster's cells are moved to the columns of the first
+// cluster's table.
 func TestTablesWithOtherColumns(t *testing.T) {
 	f := newFixture(t, "m1", "m2")
 	f.put("m1", pod("a", "p1"))
@@ -421,8 +424,8 @@ func TestKindWithoutClusters(t *testing.T) {
 	}
 }
 
-// TestPages checks that the pages of any list together are the whole list, also if a cluster leaves
-// between two pages.
+// TestPages checks that any list's pages together are the whole list, even if a cluster leaves between
+// two pages.
 func TestPages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clusters := []string{"m1", "m2", "m3", "m4"}
@@ -472,8 +475,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestClusterFailsAfterTheHeaderIsSent checks that a page does not silently end without the objects of a cluster
-// whose failure comes too late for a warning.
+// TestClusterFailsAfterTheHeaderIsSent checks that a page does not silently end without a cluster's
+// objects if the cluster fails too late for a warning.
 func TestClusterFailsAfterTheHeaderIsSent(t *testing.T) {
 	f := newFixture(t, "m1", "m2")
 	f.put("m1", pod("a", "p1"))

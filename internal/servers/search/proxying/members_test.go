@@ -31,38 +31,38 @@ import (
 	"karmada.io/karmada/internal/servers/search/proxying"
 )
 
-// fixture is a proxy with members that respond from memory.
+// fixture is a proxy whose members respond from memory.
 type fixture struct {
 	*objectcachetest.Cache
 	t testing.TB
 	// members are the live members, by name.
 	members map[string]*fakeMember
-	// denied contains "user verb resource cluster" that permissions deny. broken contains clusters whose
-	// permissions are unknown.
+	// denied contains texts of the form "user verb resource cluster" for denied permissions. broken
+	// contains clusters for which permissions are unknown.
 	denied, broken map[string]bool
 	handler        *proxying.Handler
 	forwarded      []string
-	// respond writes the response of a member to a forwarded request.
+	// respond writes a member's response to a forwarded request.
 	respond func(w http.ResponseWriter, req *http.Request)
 	mu      sync.Mutex
 }
 
-// fakeMember is a member with objects of one kind.
+// fakeMember is a member that has objects of one kind.
 type fakeMember struct {
 	objects []*unstructured.Unstructured
 	version int
-	// err is the error of each request. code is the status of each response.
+	// err is the error for each request. code is the status code of each response.
 	err  error
 	code int
-	// hangs means that requests wait for the end of their context.
+	// hangs means that requests wait until their context ends.
 	hangs bool
 	// failAfter is the number of pages after which requests fail. 0 means never.
 	failAfter, pages int
 	// raw replaces the response to a list.
 	raw string
-	// queries are the queries of all requests.
+	// queries contains the queries of all requests.
 	queries []string
-	// idle is the limit of the last request.
+	// idle is the idle timeout of the last request.
 	idle time.Duration
 	mu   sync.Mutex
 }
@@ -84,7 +84,7 @@ func (f *fixture) configure(limits proxying.Limits) {
 	f.handler = proxying.New(proxying.Options{Cache: f.Cache.Cache, Reads: f, Forwards: forwards{f}, Permissions: f}, limits)
 }
 
-// put stores objects in a member and in the cache.
+// put stores objects in the member and in the cache.
 func (f *fixture) put(cluster string, objects ...*unstructured.Unstructured) {
 	f.t.Helper()
 	member := f.members[cluster]
@@ -175,7 +175,7 @@ func (f *fixture) Do(ctx context.Context, cluster string, _ user.Info, request m
 	return member.answer(request), nil
 }
 
-// reasons are the reasons of errors of members.
+// reasons maps status codes to the reasons in members' errors.
 var reasons = map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusGone: metav1.StatusReasonExpired}
 
 func newResponse(code int, body any) *http.Response {
@@ -190,7 +190,7 @@ func newResponse(code int, body any) *http.Response {
 	return &http.Response{StatusCode: code, Status: http.StatusText(code), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(encoded)))}
 }
 
-// answer responds to a get or a list as an API server does.
+// answer responds to a get or list request as an API server does.
 func (m *fakeMember) answer(request memberproxy.Request) *http.Response {
 	parts := strings.Split(strings.Trim(request.Path, "/"), "/")
 	namespace, name := "", ""
@@ -222,7 +222,7 @@ func (m *fakeMember) answer(request memberproxy.Request) *http.Response {
 	return m.page(request, selected)
 }
 
-// page returns one page. The continue token is the index of the first object.
+// page returns one page. The continue token is the index of the page's first object.
 func (m *fakeMember) page(request memberproxy.Request, selected []any) *http.Response {
 	from, _ := strconv.Atoi(request.Query.Get("continue"))
 	limit, _ := strconv.Atoi(request.Query.Get("limit"))
@@ -251,7 +251,7 @@ type response struct {
 	err error
 }
 
-// send sends a request of alice. The method is that before the path, or GET.
+// send sends a request as alice. request is a method and a path, or only a path for GET.
 func (f *fixture) send(request string, change ...func(*http.Request)) *response {
 	f.t.Helper()
 	method, path, ok := strings.Cut(request, " ")
@@ -303,7 +303,7 @@ func (r *response) list(t testing.TB) *unstructured.UnstructuredList {
 	return list
 }
 
-// names returns the clusters, namespaces and names of a list.
+// names returns the cluster, namespace and name of each object in the list.
 func names(list *unstructured.UnstructuredList) []string {
 	all := []string{}
 	for i := range list.Items {

@@ -15,39 +15,39 @@ import (
 
 const mib = 1 << 20
 
-// Limits bound the time and the memory of requests. A value of 0 means the default.
+// Limits limit the time and memory that requests use. The value 0 selects the default.
 type Limits struct {
-	// Idle is how long a member may send nothing. The default is 5 s.
+	// Idle is how long a member may send no data. The default is 5 s.
 	Idle time.Duration
-	// Suspect replaces Idle for a member that is not ready, or that failed to respond within the last 30
-	// seconds, so that it does not delay every request. The default is 1 s.
+	// Suspect replaces Idle for a member that is not ready, or that failed to respond within the last
+	// 30 s, so that it does not delay every request. The default is 1 s.
 	Suspect time.Duration
 	// Page is how long a member may take for one page of a list, or for one object. The default is
-	// 30 s. Suspects have three times the value of Suspect.
+	// 30 s. For suspects, the limit is three times Suspect.
 	Page time.Duration
 	// Lookup is how long a member whose objects are not cached yet may take to report whether it has an
 	// object, and how long a request waits for a cluster's first list. The default is 3 s.
 	Lookup time.Duration
-	// ClientRead is how long the client of a watch may take to read 64 KiB of events. The default is
+	// ClientRead is how long a watch's client may take to read 64 KiB of events. The default is
 	// 1 minute.
 	ClientRead time.Duration
-	// PageBytes limits one page of a member, or one object. The default is 16 MiB. A page
-	// that exceeds it is read again with fewer objects.
+	// PageBytes is the maximum size of a member's page, or of one object, in bytes. The default is
+	// 16 MiB. A page that exceeds it is read again with fewer objects.
 	PageBytes int64
-	// PageObjects is the number of objects that all clusters of one list together return in their
-	// first pages. The default is 2000.
+	// PageObjects is the total number of objects that all clusters return in the first pages of one
+	// list. The default is 2000.
 	PageObjects int64
-	// Lists limits the lists without a limit that are read from members at the same time. The
-	// default is 64.
+	// Lists is the maximum number of lists without a limit that are read from members at the same time.
+	// The default is 64.
 	Lists int64
-	// HeldBytes is the size up to which a list is held before its header is sent, so that an error
-	// of a cluster becomes an error or a warning of the response. The default is 8 MiB.
+	// HeldBytes is the number of bytes up to which a list is held back before its header is sent, so
+	// that a cluster's error can still become the response's error or warning. The default is 8 MiB.
 	HeldBytes int
-	// BodyBytes limits the body of a write that is changed. The default is 3 MiB, as in an API
-	// server.
+	// BodyBytes is the maximum size of a write's body if the body must be changed, in bytes. The
+	// default is 3 MiB, as in an API server.
 	BodyBytes int64
-	// Bookmark is the interval of bookmarks in a watch, and of reviews of its caller's permissions. The
-	// default is 1 minute.
+	// Bookmark is the interval at which a watch sends bookmarks and its caller's permissions are
+	// reviewed again. The default is 1 minute.
 	Bookmark time.Duration
 }
 
@@ -78,9 +78,9 @@ func (r *request) parseListOptions() error {
 	return nil
 }
 
-// isLive reports whether a list or watch comes from the members, and not from the cache. Then the members also
-// decide which field selectors they support. As in an API server, a limit has no effect at resourceVersion 0,
-// which informers use.
+// isLive reports whether the members serve a list or watch, and not the cache. The members then also
+// decide which field selectors they support. As in an API server, a limit has no effect if
+// resourceVersion is 0, which informers use.
 func (r *request) isLive() bool {
 	isCacheable := r.options.Watch || r.options.ResourceVersion == "0" && r.options.Continue == ""
 	return r.format.IsTable || !isCacheable

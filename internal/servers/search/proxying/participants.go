@@ -17,23 +17,24 @@ import (
 type participant struct {
 	*objectcache.ClusterObjects
 	cluster string
-	// namespace is the namespace that is requested from the cluster. Empty means all namespaces.
+	// namespace is the namespace to request from the cluster. Empty means all namespaces.
 	namespace string
-	// only restricts the objects of a request for all namespaces. nil means no restriction.
+	// only contains the namespaces to which a request for all namespaces is restricted. Nil means no
+	// restriction.
 	only []string
 }
 
-// withoutObjects returns a copy without the objects, which a watch must not keep in memory.
+// withoutObjects returns a copy without the objects, because a watch must not keep them in memory.
 func (p *participant) withoutObjects() *participant {
 	return &participant{cluster: p.cluster, namespace: p.namespace, only: p.only}
 }
 
-// includes reports whether the registries let the proxy show objects of a namespace.
+// includes reports whether the registries permit the proxy to show objects in the namespace.
 func (p *participant) includes(namespace string) bool {
 	return p.only == nil || slices.Contains(p.only, namespace)
 }
 
-// participants returns the clusters of a snapshot that the request concerns, sorted by name.
+// participants returns the clusters in the snapshot that the request concerns, sorted by name.
 func (r *request) participants(snapshot *objectcache.Snapshot) []*participant {
 	var all []*participant
 	for _, objects := range snapshot.Clusters() {
@@ -41,7 +42,7 @@ func (r *request) participants(snapshot *objectcache.Snapshot) []*participant {
 		if registered := objects.Namespaces(); registered != nil && r.kind.Namespaced() {
 			switch {
 			case len(registered) == 0, p.namespace != "" && !slices.Contains(registered, p.namespace):
-				continue // registries exclude the namespace
+				continue // the registries exclude the namespace
 			case p.namespace == "" && len(registered) == 1:
 				p.namespace = registered[0]
 			case p.namespace == "":
@@ -53,8 +54,8 @@ func (r *request) participants(snapshot *objectcache.Snapshot) []*participant {
 	return all
 }
 
-// namespace returns the namespace of the request in the cache, which is empty for a cluster-scoped object. An
-// empty namespace of a list or watch means all namespaces.
+// namespace returns the namespace that the request has in the cache, which is empty for a
+// cluster-scoped object. For a list or watch, an empty namespace means all namespaces.
 func (r *request) namespace() string {
 	if !r.kind.Namespaced() {
 		return ""
@@ -62,26 +63,26 @@ func (r *request) namespace() string {
 	return r.info.Namespace
 }
 
-// collectionPath returns the path of a participant's objects in the member.
+// collectionPath returns the path of the participant's objects in the member.
 func (r *request) collectionPath(p *participant) string {
 	return fanout.ResourcePath(r.info, p.namespace, "")
 }
 
-// memberQuery returns the query of the request for a participant, without its position in a list or watch.
+// memberQuery returns the request's query for the participant, without its position in a list or watch.
 func (r *request) memberQuery(p *participant) url.Values {
 	query := r.req.URL.Query()
 	for _, name := range []string{"continue", "watch", "resourceVersion"} {
 		query.Del(name)
 	}
 	if p.only != nil {
-		// The namespace of a row is in its object.
+		// The namespace of a row is in the row's object.
 		query.Del("includeObject")
 	}
 	return query
 }
 
-// awaitListed returns a snapshot in which every cluster has been listed. It waits for a limited time for clusters
-// that have never been listed and have no known problem.
+// awaitListed returns a snapshot in which every cluster has been listed. It waits at most Limits.Lookup
+// for clusters that have never been listed and have no known problem.
 func (r *request) awaitListed(ctx context.Context) *objectcache.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Lookup)
 	defer cancel()
@@ -103,9 +104,9 @@ func (r *request) awaitListed(ctx context.Context) *objectcache.Snapshot {
 	}
 }
 
-// readable returns the participants whose cached objects the caller may read with a verb. It adds a warning for
-// each other one, and for those whose objects may be outdated. In strict mode, a cluster that is outdated or
-// does not respond is an error.
+// readable returns the participants whose cached objects the caller may read with the verb. It adds a
+// warning for each other participant, and for each one whose objects may be outdated. In strict mode,
+// it returns an error if a cluster is outdated or does not respond.
 func (r *request) readable(ctx context.Context, all []*participant, verb string) ([]*participant, error) {
 	allowed, errs := make([]bool, len(all)), make([]error, len(all))
 	fanout.InParallel(len(all), func(i int) { allowed[i], errs[i] = r.mayRead(ctx, all[i], verb) })
@@ -141,7 +142,8 @@ func (r *request) readable(ctx context.Context, all []*participant, verb string)
 	return kept, nil
 }
 
-// mayRead reports whether the caller may use a verb on all of a participant's objects that the request concerns.
+// mayRead reports whether the caller may use the verb on all of the participant's objects that the
+// request concerns.
 func (r *request) mayRead(ctx context.Context, p *participant, verb string) (bool, error) {
 	namespaces := []string{p.namespace}
 	if p.only != nil {
@@ -157,7 +159,7 @@ func (r *request) mayRead(ctx context.Context, p *participant, verb string) (boo
 	return true, nil
 }
 
-// problem returns why the cached objects of a participant may be outdated, or nil.
+// problem returns why the participant's cached objects may be outdated, or nil.
 func (p *participant) problem() error {
 	state, since, reason := p.State()
 	switch state {
@@ -172,7 +174,7 @@ func (p *participant) problem() error {
 	return fmt.Errorf("its objects are not cached yet: %s", reason)
 }
 
-// newDenial returns the error for a caller without the permission to use a verb. An empty cluster means all
+// newDenial returns the error for a caller who may not use the verb. An empty cluster means all
 // clusters.
 func (r *request) newDenial(cluster, verb, namespace string) *apierrors.StatusError {
 	where := "in any cluster"

@@ -1,17 +1,19 @@
-// Package proxying serves the objects of all members as those of one cluster, as the global proxy.
+// Package proxying is the global proxy. It serves all members' objects as if they were in one cluster.
 //
-// Lists and reads go to the members with the caller's identity. Lists at resourceVersion 0 and watches come
-// from the object cache, for which the members review the caller's permissions. Writes and subresources go to
-// the only cluster that has the object.
+// Lists and reads are sent to the members with the caller's identity. Lists at resourceVersion 0 and
+// watches are served from the object cache, and the members review the caller's permissions for them.
+// Writes and requests for subresources are sent to the only cluster that has the object.
 //
 // Invariants:
-//   - A caller sees and changes only what the member allows the caller.
-//   - A write goes only to a cluster whose cached list or watch contained the object with a UID before the
-//     request, and only if every other cluster responds during the request that the caller does not find the
-//     object there. A cluster's response to a request for an object is no reason to send it a write.
-//   - A cluster that does not respond to a read is named in a warning. In strict mode, the request fails. A
-//     part of a list never looks like the whole list, and an unknown object is never reported as missing.
-//   - The memory of a request is bounded by pages, not by the size of a list.
+//   - A caller sees and changes only what the member permits this caller.
+//   - A write is sent only to a cluster whose cached list or watch contained the object with a UID
+//     before the request, and only if every other cluster responds during the request that the caller
+//     does not find the object there. A cluster's response to a request for an object is not sufficient
+//     to send it a write.
+//   - A cluster that does not respond to a read is named in a warning. In strict mode, the request
+//     fails. An incomplete list never looks like a complete list, and if it is unknown whether an
+//     object exists, the response is never NotFound.
+//   - A request's memory is limited by the size of pages, and does not depend on the size of a list.
 package proxying
 
 import (
@@ -35,40 +37,40 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Reader sends a request to a cluster.
+// Reader sends requests to clusters.
 type Reader interface {
 	Do(ctx context.Context, cluster string, caller user.Info, request memberproxy.Request) (*http.Response, error)
 }
 
-// Forwarder forwards requests of callers to a cluster or to the control plane.
+// Forwarder forwards callers' requests to a cluster or to the control plane.
 type Forwarder interface {
 	Reader
-	// Handler returns the handler that forwards a request to a path of a cluster.
+	// Handler returns the handler that forwards a request to a path in the cluster.
 	Handler(ctx context.Context, cluster string, caller user.Info, path string, responder rest.Responder) (http.Handler, error)
-	// ForwardToKarmada forwards a request to a path of the control plane.
+	// ForwardToKarmada forwards a request to a path in the control plane.
 	ForwardToKarmada(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder)
 }
 
-// Permissions decides what a caller may do in a member. An error means that this is unknown.
+// Permissions reports what a caller may do in a member. An error means that this is unknown.
 type Permissions interface {
 	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool,
 		error)
 }
 
-// Options are the parts that a Handler uses.
+// Options are the components that a Handler uses.
 type Options struct {
-	// Cache has the objects of the kinds that registries name.
+	// Cache contains the objects of the kinds that registries select.
 	Cache *objectcache.Cache
 	// Reads sends reads and lists.
 	Reads Reader
 	// Forwards forwards writes, subresources, and requests for other kinds.
 	Forwards Forwarder
-	// Permissions decides which cached objects a caller sees.
+	// Permissions determines which cached objects a caller sees.
 	Permissions Permissions
-	// MinRequestTimeout is the shortest time after which the server ends a watch without a
-	// timeout of its own. The longest time is twice as long. 0 means 30 minutes.
+	// MinRequestTimeout is the minimum time after which the server ends a watch that sets no timeout.
+	// The maximum time is twice as long. 0 means 30 minutes.
 	MinRequestTimeout time.Duration
-	// Watches counts open watches. It may be nil.
+	// Watches is called with 1 when a watch is opened and with -1 when it ends. It may be nil.
 	Watches func(delta int)
 }
 
@@ -76,12 +78,12 @@ type Options struct {
 type Handler struct {
 	options Options
 	limits  Limits
-	// lists limits the lists that read ahead the pages of all clusters.
+	// lists limits the number of lists that read all clusters' pages in advance.
 	lists    *semaphore.Weighted
 	suspects suspects
 }
 
-// New returns a Handler. The zero value of limits means the defaults.
+// New returns a Handler. The zero value of limits selects the defaults.
 func New(options Options, limits Limits) *Handler {
 	if options.MinRequestTimeout == 0 {
 		options.MinRequestTimeout = 30 * time.Minute
@@ -103,7 +105,7 @@ type request struct {
 	kind      *objectcache.Kind
 	caller    user.Info
 	responder rest.Responder
-	// isStrict means that an error of one cluster fails the request.
+	// isStrict means that one cluster's error fails the request.
 	isStrict bool
 	format   fanout.Format
 	options  metainternalversion.ListOptions
@@ -111,8 +113,8 @@ type request struct {
 	warnings fanout.Warnings
 }
 
-// Serve serves a request. nativePath is the path in a cluster, such as api/v1/pods. name is the name
-// of the proxy in the path.
+// Serve serves a request. nativePath is the path in a cluster, for example api/v1/pods. name is the
+// name of the proxy in the request's path.
 func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, name, nativePath string, caller user.Info, responder rest.Responder) {
 	path := "/" + strings.TrimPrefix(nativePath, "/")
 	info, err := fanout.ParseRequest(req, path)
@@ -142,7 +144,7 @@ func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, name, nativePa
 	}
 }
 
-// kindOf returns the registered kind of a request, or nil.
+// kindOf returns the registered kind that is requested, or nil if there is none.
 func (h *Handler) kindOf(info *genericrequest.RequestInfo) *objectcache.Kind {
 	if !info.IsResourceRequest {
 		return nil

@@ -19,7 +19,8 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// watch serves a watch from the cache. Tables come from the members, which know the columns of a kind.
+// watch serves a watch from the cache. Tables are requested from the members, which know the kind's
+// columns.
 func (r *request) watch() error {
 	if r.format.IsYAML {
 		return fanout.NewNotAcceptableError()
@@ -61,32 +62,31 @@ func (r *request) watchDuration() time.Duration {
 	return shortest + rand.N(shortest) //nolint:gosec // the time must not be secret
 }
 
-// cachedWatch is one watch that the cache serves.
 type cachedWatch struct {
 	*request
 	out      *eventWriter
 	clusters map[string]watchedCluster
-	// unlisted are the clusters of the requested version that the cache has not listed yet. The client
-	// has their objects, so it must list again as soon as they are listed.
+	// unlisted are the clusters in the requested version that the cache has not listed yet. The client
+	// has these clusters' objects, so it must list again as soon as the cache has listed them.
 	unlisted map[string]bool
 	cursor   *objectcache.Cursor
 	// initial is the snapshot with which the watch begins, or nil.
 	initial *objectcache.Snapshot
-	// requested is the version of the request. versions is the combined version of the events that
-	// were written.
+	// requested is the version that the client requested. versions is the combined version of the
+	// events that were written.
 	requested combinedversion.Version
 	versions  map[string]string
 }
 
-// watchedCluster is a cluster of a watch. isHidden means that the caller may not watch its objects, or that this
-// is unknown.
+// watchedCluster is one of a watch's clusters. isHidden means that the caller may not watch the
+// cluster's objects, or that this is unknown.
 type watchedCluster struct {
 	*participant
 	isHidden bool
 }
 
-// begin determines the initial state and the first event. reviewed is the snapshot whose clusters were
-// reviewed.
+// begin determines the initial state and the first event. reviewed is the snapshot of the clusters in
+// which the caller's permissions have been reviewed.
 func (w *cachedWatch) begin(ctx context.Context, reviewed *objectcache.Snapshot) error {
 	w.requested = combinedversion.Parse(w.options.ResourceVersion)
 	sendInitial := w.options.SendInitialEvents
@@ -113,7 +113,7 @@ func (w *cachedWatch) begin(ctx context.Context, reviewed *objectcache.Snapshot)
 	return nil
 }
 
-// resume begins with the first event after the requested version.
+// resume begins the watch with the first event after the requested version.
 func (w *cachedWatch) resume() error {
 	from := maps.Clone(w.requested.Clusters())
 	snapshot := w.kind.Snapshot()
@@ -131,8 +131,8 @@ func (w *cachedWatch) resume() error {
 	return nil
 }
 
-// visible returns the versions that the client may resume from. A hidden cluster keeps the requested
-// version, so that none of its events is lost if the client may see it later.
+// visible returns the versions from which the client may resume. A hidden cluster keeps the requested
+// version, so that the client does not miss the cluster's events if it may see them later.
 func (w *cachedWatch) visible(versions map[string]string) map[string]string {
 	for cluster, c := range w.clusters {
 		switch own := w.requested.For(cluster); {
@@ -149,14 +149,15 @@ func (w *cachedWatch) visible(versions map[string]string) map[string]string {
 	return versions
 }
 
-// awaitVersion waits for a limited time until the cache is not older than a version.
+// awaitVersion waits for a limited time until the cache is not older than the given version.
 func (w *cachedWatch) awaitVersion(ctx context.Context, version combinedversion.Version) error {
 	if len(version.Clusters()) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.limits.Lookup)
 	defer cancel()
-	// A cursor from the version skips all older events, so it shows when they have passed.
+	// A cursor from this version skips all older events, so it shows when the cache has passed the
+	// version.
 	for {
 		snapshot := w.kind.Snapshot()
 		late := ""
@@ -183,7 +184,8 @@ func (w *cachedWatch) awaitVersion(ctx context.Context, version combinedversion.
 	}
 }
 
-// run writes events until the watch ends. The header is sent, so an error can only be an event.
+// run writes events until the watch ends. The header has been sent, so an error can only be sent as an
+// event.
 func (w *cachedWatch) run(parent context.Context) {
 	ctx, end := context.WithCancelCause(parent)
 	var reviews sync.WaitGroup
@@ -224,7 +226,7 @@ func (w *cachedWatch) run(parent context.Context) {
 	}
 }
 
-// writeEvents writes events of the cache. It reports whether the watch goes on.
+// writeEvents writes the cache's events. It reports whether the watch continues.
 func (w *cachedWatch) writeEvents(ctx context.Context, events []objectcache.Event) bool {
 	if len(events) == 0 {
 		return true
@@ -238,8 +240,8 @@ func (w *cachedWatch) writeEvents(ctx context.Context, events []objectcache.Even
 	return w.out.flush() == nil
 }
 
-// writeInitial writes the initial state, and a bookmark if the client asked for the end of the
-// initial events. It reports whether the watch goes on.
+// writeInitial writes the initial state, and a bookmark if the client requested the end of the initial
+// events. It reports whether the watch continues.
 func (w *cachedWatch) writeInitial() bool {
 	if w.initial == nil {
 		return w.out.flush() == nil
@@ -257,7 +259,7 @@ func (w *cachedWatch) writeInitial() bool {
 	return w.out.flush() == nil
 }
 
-// writeInitialObjects writes the objects of a cluster as added.
+// writeInitialObjects writes each of the cluster's objects as an event of type ADDED.
 func (w *cachedWatch) writeInitialObjects(c *objectcache.ClusterObjects) error {
 	p, found := w.clusters[c.Source().Cluster]
 	if !found || p.isHidden {
@@ -274,7 +276,8 @@ func (w *cachedWatch) writeInitialObjects(c *objectcache.ClusterObjects) error {
 	return nil
 }
 
-// writeBookmark writes a bookmark, if the client wants one. It reports whether the watch goes on.
+// writeBookmark writes a bookmark if the client wants bookmarks. It reports whether the watch
+// continues.
 func (w *cachedWatch) writeBookmark() bool {
 	for cluster := range w.unlisted {
 		if c := w.kind.Snapshot().Cluster(cluster); c != nil && c.ResourceVersion() != "" {
@@ -285,8 +288,8 @@ func (w *cachedWatch) writeBookmark() bool {
 	return !w.options.AllowWatchBookmarks || w.out.bookmark(w.versions, false) == nil && w.out.flush() == nil
 }
 
-// reviewAgain returns the reason to end the watch if the caller's permissions have changed. A review that fails
-// changes nothing.
+// reviewAgain returns an error, which ends the watch, if the caller's permissions have changed. A
+// review that fails changes nothing.
 func (w *cachedWatch) reviewAgain(ctx context.Context, clusters []watchedCluster) error {
 	changes := make([]error, len(clusters))
 	fanout.InParallel(len(clusters), func(i int) {
@@ -306,13 +309,13 @@ func (w *cachedWatch) reviewAgain(ctx context.Context, clusters []watchedCluster
 // errEnded means that the watch has ended.
 var errEnded = errors.New("the watch has ended")
 
-// expire ends the watch because of a change of a cluster.
+// expire ends the watch because of a change in a cluster.
 func (w *cachedWatch) expire(cluster, change string) error {
 	w.out.expire(fmt.Sprintf("cluster %q %s: list again", cluster, change))
 	return errEnded
 }
 
-// writeEvent writes an event of the cache, if it concerns the request.
+// writeEvent writes an event of the cache if the event concerns the request.
 func (w *cachedWatch) writeEvent(ctx context.Context, event *objectcache.Event) error {
 	switch event.Type {
 	case objectcache.Added, objectcache.Modified, objectcache.Deleted:
@@ -325,7 +328,8 @@ func (w *cachedWatch) writeEvent(ctx context.Context, event *objectcache.Event) 
 		delete(w.versions, event.Cluster)
 		return nil
 	default:
-		// The numbering of the cluster restarted, or registries show other namespaces of it.
+		// The cluster's numbering of events has restarted, or registries show other namespaces of the
+		// cluster.
 		return w.expire(event.Cluster, "has changed")
 	}
 	if w.unlisted[event.Cluster] {
@@ -336,15 +340,15 @@ func (w *cachedWatch) writeEvent(ctx context.Context, event *objectcache.Event) 
 		return nil
 	}
 	if _, known := w.versions[event.Cluster]; known {
-		// Without a version, the event is a part of the initial state of the cluster. Then a later
-		// watch must begin with the whole initial state.
+		// Without a version, the event is a part of the cluster's initial state. A later watch must
+		// then begin with the whole initial state.
 		w.versions[event.Cluster] = event.ResourceVersion
 	}
 	return w.writeChange(c.participant, event)
 }
 
-// writeChange writes a change of an object as the request sees it: an object that the selectors begin to select
-// is added, and an object that they no longer select is deleted.
+// writeChange writes an object's change as the request sees it: an object that the selectors begin to
+// select is added, and an object that they no longer select is deleted.
 func (w *cachedWatch) writeChange(p *participant, event *objectcache.Event) error {
 	isOldSelected, oldErr := w.selects(p, event.Old)
 	isNewSelected, newErr := w.selects(p, event.New)

@@ -24,16 +24,16 @@ import (
 	"karmada.io/karmada/internal/servers/search/proxying"
 )
 
-// watcher reads the events of a watch over HTTP.
+// watcher reads a watch's events over HTTP.
 type watcher struct {
 	t      testing.TB
 	events *bufio.Scanner
 	end    context.CancelFunc
-	// version is the version of the last event.
+	// version is the last event's version.
 	version string
 }
 
-// watch begins a watch of alice.
+// watch begins a watch as alice.
 func (f *fixture) watch(path string, change ...func(*http.Request)) *watcher {
 	f.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -122,8 +122,8 @@ func TestWatchBeginsWithTheInitialState(t *testing.T) {
 		f.put("m2", pod("a", "p2"))
 		w := f.watch("/api/v1/pods?watch=true&resourceVersion=" + version)
 		w.expect("ADDED m1 p1", "ADDED m2 p2")
-		// An object of an initial state has its plain version: a watch from there gets the whole initial
-		// state again, and an update with it is conditional.
+		// An object in the initial state has its plain version. A watch from there gets the whole
+		// initial state again, and an update with this version is conditional.
 		if w.version != "101" {
 			t.Errorf("the version is %s", w.version)
 		}
@@ -151,7 +151,7 @@ func TestWatchFromAList(t *testing.T) {
 	w = f.watch("/api/v1/namespaces/b/pods?watch=true&resourceVersion=" + from)
 	w.expect("ADDED m2 p4")
 	w.end()
-	// A cluster that the list left out begins with its initial state.
+	// A cluster that is not in the list's version begins with its initial state.
 	w = f.watch("/api/v1/pods?watch=true&resourceVersion=" + combinedversion.New(map[string]string{"m2": "102"}).String())
 	w.expect("ADDED m1 p1", "ADDED m1 p3")
 	w.end()
@@ -208,7 +208,7 @@ func TestWatchBookmarks(t *testing.T) {
 	w.end()
 }
 
-// TestIdleWatchIsKept checks that the time limit for clients ends no watch without events.
+// TestIdleWatchIsKept checks that the time limit for clients does not end a watch without events.
 func TestIdleWatchIsKept(t *testing.T) {
 	f := newFixture(t, "m1")
 	f.put("m1", pod("a", "p1"))
@@ -254,8 +254,8 @@ func TestRightsInWatches(t *testing.T) {
 	f.watch("/api/v1/pods?watch=true").expect("REFUSED Forbidden")
 }
 
-// TestHiddenClustersAreNotLost checks that a watch that begins again gets the events of a cluster whose
-// permissions were unknown before.
+// TestHiddenClustersAreNotLost checks that a client that watches again receives the events of a cluster
+// for which permissions were unknown before.
 func TestHiddenClustersAreNotLost(t *testing.T) {
 	f := newFixture(t, "m1", "m2")
 	f.put("m1", pod("a", "p1"))
@@ -284,7 +284,7 @@ func TestHiddenClustersAreNotLost(t *testing.T) {
 }
 
 // TestWatchFromAClusterThatIsNotCached checks that a cluster without a first list does not end the
-// watches of the other clusters.
+// other clusters' watches.
 func TestWatchFromAClusterThatIsNotCached(t *testing.T) {
 	f := newFixture(t, "m1", "m2")
 	f.put("m1", pod("a", "p1"))

@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// rewatchDelay is the delay before a member's watch that ended begins again. It doubles with each attempt
-	// up to maxRewatchDelay.
+	// rewatchDelay is the delay before a member's watch that has ended is opened again. It doubles with
+	// each attempt, up to maxRewatchDelay.
 	rewatchDelay    = time.Second
 	maxRewatchDelay = 30 * time.Second
 	// membersPeriod is how often a watch of tables checks whether clusters have joined or left.
 	membersPeriod = 5 * time.Second
-	// initialPeriod is the time within which a member sends its initial state. Its order is not that of the
-	// versions, so a watch that ends earlier begins from the start.
+	// initialPeriod is how long a member may take to send its initial state. The initial state is not
+	// sent in the order of versions, so a watch that ends earlier must begin from the start.
 	initialPeriod = 10 * time.Second
 )
 
-// watchEvent is an event of a member's watch, or the error that ends it.
+// watchEvent is an event in a member's watch, or the error that ends the watch.
 type watchEvent struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
@@ -42,7 +42,7 @@ type watchEvent struct {
 	err     error
 }
 
-// watchTables merges the members' watches whose events are tables.
+// watchTables merges the members' watches whose events contain tables.
 func (r *request) watchTables(ctx context.Context) error {
 	if r.options.SendInitialEvents != nil {
 		return apierrors.NewBadRequest("sendInitialEvents is not supported for tables: list first, and watch from the resourceVersion of the list")
@@ -86,7 +86,7 @@ func (r *request) watchTables(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-members.C:
-			// The client begins again, and then watches the clusters that joined.
+			// End the watch. The client then starts a new one, which includes the clusters that joined.
 			if !slices.EqualFunc(watches, r.participants(r.kind.Snapshot()),
 				func(w *tableWatch, p *participant) bool { return w.cluster == p.cluster }) {
 				return nil
@@ -99,8 +99,8 @@ func (r *request) watchTables(ctx context.Context) error {
 	}
 }
 
-// openWatches opens the watches of all members. It fails if no member accepts its watch, and in strict mode
-// if one member does not.
+// openWatches opens all members' watches. It returns an error if no member accepts its watch and, in
+// strict mode, if any member does not accept it.
 func (r *request) openWatches(ctx context.Context, watches []*tableWatch) error {
 	errs := make([]error, len(watches))
 	fanout.InParallel(len(watches), func(i int) { errs[i] = watches[i].open(ctx) })
@@ -121,7 +121,7 @@ func (r *request) openWatches(ctx context.Context, watches []*tableWatch) error 
 	return nil
 }
 
-// writeTable writes a member's event. It reports whether the watch goes on.
+// writeTable writes a member's event. It reports whether the watch continues.
 func (e *eventWriter) writeTable(event watchEvent, versions map[string]string) bool {
 	switch {
 	case event.err != nil:
@@ -147,17 +147,16 @@ func (e *eventWriter) writeTable(event watchEvent, versions map[string]string) b
 	return e.writeRaw(event.Type, body) == nil
 }
 
-// tableWatch is the watch of one cluster.
 type tableWatch struct {
 	*request
 	*participant
-	// version is the version of the last event.
+	// version is the last event's version.
 	version string
-	// body has the events of the open watch. It is nil if no watch is open.
+	// body contains the open watch's events. It is nil if no watch is open.
 	body io.ReadCloser
 }
 
-// run sends the events of the cluster until ctx ends or the request fails. It opens a watch that ended again.
+// run sends the cluster's events until ctx ends or the request fails. It reopens a watch that ended.
 func (t *tableWatch) run(ctx context.Context, events chan<- watchEvent) {
 	for delay := rewatchDelay; ; delay = min(2*delay, maxRewatchDelay) {
 		if t.body != nil {
@@ -183,7 +182,7 @@ func (t *tableWatch) run(ctx context.Context, events chan<- watchEvent) {
 	}
 }
 
-// open opens a watch of the member.
+// open opens a watch in the member.
 func (t *tableWatch) open(ctx context.Context) error {
 	t.body = nil
 	query := t.memberQuery(t.participant)
@@ -204,7 +203,7 @@ func (t *tableWatch) open(ctx context.Context) error {
 		t.body = memberproxy.OnClose(response.Body, cancel)
 		return nil
 	}
-	// The body of an error has no idle timeout of its own.
+	// An error response's body has no idle timeout of its own.
 	defer time.AfterFunc(t.limits.Lookup, cancel).Stop()
 	defer cancel()
 	defer response.Body.Close()
@@ -212,13 +211,13 @@ func (t *tableWatch) open(ctx context.Context) error {
 	return responseError(t.cluster, response.StatusCode, body)
 }
 
-// copyEvents sends the events of the open watch until it ends. The next watch begins at the last version,
-// whatever ended this one.
+// copyEvents sends the open watch's events until the watch ends. The next watch begins at the last
+// version, regardless of why this one ended.
 func (t *tableWatch) copyEvents(ctx context.Context, events chan<- watchEvent) {
 	bounded := &io.LimitedReader{R: t.body}
 	decoder := json.NewDecoder(bounded)
 	for {
-		// An event beyond the limit ends the watch.
+		// An event that exceeds the limit ends the watch.
 		bounded.N = t.limits.PageBytes
 		event := watchEvent{cluster: t.cluster}
 		if decoder.Decode(&event) != nil || !bytes.HasPrefix(event.Object, []byte("{")) {
@@ -241,7 +240,7 @@ func (t *tableWatch) copyEvents(ctx context.Context, events chan<- watchEvent) {
 	}
 }
 
-// includesRows reports whether the registries let the proxy show the rows of an event.
+// includesRows reports whether the registries permit the proxy to show the rows in an event.
 func (t *tableWatch) includesRows(table []byte) bool {
 	rows, err := jsonedit.Get(table, "rows")
 	if t.only == nil || err != nil || !bytes.HasPrefix(rows, []byte("[")) {
