@@ -23,29 +23,29 @@ const (
 const (
 	// maxReviews is the maximum number of concurrent reviews for one request.
 	maxReviews = 16
-	// failureAge is the time for which a request does not repeat a failed review.
+	// failureAge is how long a request does not repeat a failed review.
 	failureAge = 30 * time.Second
 	// cachedReviewTimeout limits the reviews in a cluster that did not respond to another review. It is
-	// sufficient for a cached decision, but not for a response of the cluster.
+	// long enough for a cached decision, but not for the cluster's response.
 	cachedReviewTimeout = 100 * time.Millisecond
 )
 
-// access holds one caller's permissions during one request.
+// access contains one caller's permissions during one request.
 type access struct {
 	handler *Handler
 	caller  user.Info
-	// lifetime is the time for which a decision is used. It is short for a watch, because permissions can
-	// change during the watch.
+	// lifetime is how long a decision is used. It is short for a watch, because permissions can change
+	// during the watch.
 	lifetime time.Duration
 
 	mu        sync.Mutex
 	decisions map[target]decision
-	// failures has each cluster's last failed review.
+	// failures maps each cluster to its last failed review.
 	failures map[string]decision
 }
 
-// target is the subject of a review: to list the objects of a source in a namespace, or in all
-// namespaces.
+// target describes what is reviewed: the permission to list a source's objects in one namespace, or in
+// all namespaces.
 type target struct {
 	source    objectcache.Source
 	namespace string
@@ -60,7 +60,7 @@ func namespaceTarget(object *objectcache.Object) target {
 // decision is the result of a review.
 type decision struct {
 	allowed bool
-	// err is the reason why the permission is unknown. Then allowed is false.
+	// err is the reason why the permission is unknown. If it is set, allowed is false.
 	err error
 	// at is the time of the review.
 	at time.Time
@@ -73,8 +73,8 @@ func (h *Handler) newAccess(caller user.Info, lifetime time.Duration) *access {
 	}
 }
 
-// known returns the decision for an object, or isKnown=false if a review is needed. The decision for all
-// namespaces applies if it allows the object or if its review failed.
+// known returns the decision for the object, or isKnown=false if a review is needed. The decision for
+// all namespaces applies if it permits access or if its review failed.
 func (a *access) known(object *objectcache.Object) (d decision, isKnown bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,8 +97,8 @@ func (a *access) lockedDecision(t target) (d decision, isKnown bool) {
 	return d, true
 }
 
-// reviewSources reviews the permissions for all namespaces of sources, and returns the decisions in the
-// order of the sources. The decisions do not depend on objects, so the caller may see them.
+// reviewSources reviews the permissions for all namespaces of the sources, and returns the decisions in
+// the order of the sources. These decisions do not depend on objects, so the caller may see them.
 func (a *access) reviewSources(ctx context.Context, sources []objectcache.Source) []decision {
 	a.decide(ctx, a.unknownSources(sources))
 	a.mu.Lock()
@@ -110,7 +110,7 @@ func (a *access) reviewSources(ctx context.Context, sources []objectcache.Source
 	return decisions
 }
 
-// unknownSources returns the sources that need a review.
+// unknownSources returns the targets of those sources that need a review.
 func (a *access) unknownSources(sources []objectcache.Source) map[target]bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,9 +134,9 @@ func (a *access) reviewAndWarn(ctx context.Context, sources []objectcache.Source
 	return decisions
 }
 
-// review reviews the permissions for objects: first for all namespaces, and then for the namespaces of the
-// objects. The decisions for namespaces depend on the objects. Therefore the caller must not see them,
-// except through the objects that they allow.
+// review reviews the permissions for the objects, first for all namespaces and then for the objects'
+// namespaces. Decisions for single namespaces depend on which objects exist. Therefore the caller must
+// see them only indirectly, through the permitted objects.
 func (a *access) review(ctx context.Context, objects []*objectcache.Object) {
 	sources := make([]objectcache.Source, 0, len(objects))
 	for _, object := range objects {
@@ -152,8 +152,8 @@ func (a *access) review(ctx context.Context, objects []*objectcache.Object) {
 	a.decide(ctx, namespaces)
 }
 
-// decide reviews targets in parallel and stores the decisions. A cluster that does not respond delays the
-// reviews in other clusters by at most the timeout.
+// decide reviews the targets in parallel and stores the decisions. A cluster that does not respond
+// delays the reviews in other clusters by at most the timeout.
 func (a *access) decide(ctx context.Context, targets map[target]bool) {
 	slots := make(chan struct{}, maxReviews)
 	var reviews sync.WaitGroup
@@ -168,8 +168,8 @@ func (a *access) decide(ctx context.Context, targets map[target]bool) {
 	reviews.Wait()
 }
 
-// interleave orders targets so that clusters take turns. Otherwise, a cluster that does not respond could
-// take all slots.
+// interleave orders the targets so that clusters alternate. Otherwise, a cluster that does not respond
+// could occupy all slots.
 func interleave(targets map[target]bool) []target {
 	turns, ofCluster := make(map[target]int, len(targets)), map[string]int{}
 	for t := range targets {
@@ -189,7 +189,7 @@ func (a *access) store(t target, allowed bool, err error) {
 	}
 }
 
-// lastFailure returns the error of a cluster's last failed review, or nil if there is no recent one.
+// lastFailure returns the error of the cluster's last failed review, or nil if there is no recent one.
 func (a *access) lastFailure(cluster string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -199,7 +199,7 @@ func (a *access) lastFailure(cluster string) error {
 	return nil
 }
 
-// reviewPermission reviews one permission of the caller.
+// reviewPermission reviews one of the caller's permissions.
 func (a *access) reviewPermission(ctx context.Context, verb string, source objectcache.Source, namespace, name string) (bool, error) {
 	timeout, failure := a.handler.reviewTimeout, a.lastFailure(source.Cluster)
 	if failure != nil {

@@ -27,7 +27,7 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(b []byte) (int, error) { d.bytes += len(b); return len(b), nil }
 
-// BenchmarkServe measures requests over 100 000 Pods of 3 KiB in 20 clusters, with the full-text index.
+// BenchmarkServe measures requests for 100 000 Pods of 3 KiB in 20 clusters, with the full-text index.
 func BenchmarkServe(b *testing.B) {
 	cache := objectcachetest.New(b, objectcachetest.Pods)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -73,7 +73,7 @@ func serve(b *testing.B, handle http.HandlerFunc, query string) {
 	b.ReportAllocs()
 }
 
-// waitUntilStored waits until the last objects of all sources are stored.
+// waitUntilStored waits until all sources' last objects are stored.
 func waitUntilStored(b *testing.B, cache *objectcachetest.Cache, fullText *index.FullText) {
 	for tick := time.NewTicker(100 * time.Millisecond); ; <-tick.C {
 		missing := 0

@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// ServeCache returns the cached objects of all clusters at the path of a Kubernetes API, such as
-// /apis/apps/v1/deployments. Of the list options in the query, only the label selector is used.
+// ServeCache returns all clusters' cached objects at the given path of a Kubernetes API, such as
+// /apis/apps/v1/deployments. Of the list options in the query, only the label selector has an effect.
 func (h *Handler) ServeCache(w http.ResponseWriter, req *http.Request, nativePath string, query url.Values, caller user.Info) {
 	ctx := req.Context()
 	path, err := parseNativePath(nativePath)
@@ -32,14 +32,14 @@ func (h *Handler) ServeCache(w http.ResponseWriter, req *http.Request, nativePat
 	}
 	selector, err := labelSelector(query)
 	if err != nil {
-		// Existing clients expect this form.
+		// Existing clients expect errors in this form.
 		writeJSON(ctx, w, http.StatusBadRequest, map[string]string{"error": err.Error()})
 		return
 	}
 	found := &warnings{caller: caller}
 	kind := h.cache.Kind(path.resource)
 	if kind == nil {
-		// The kind of the list is unknown, because the cache knows only the kinds of the registries.
+		// The list's kind is unknown, because the cache knows only the kinds in registries.
 		found.add("no ResourceRegistry selects %s: add its kind to a registry, or correct the path", path.resource.String())
 		found.addTo(w.Header())
 		writeJSON(ctx, w, http.StatusOK, metav1.List{TypeMeta: metav1.TypeMeta{Kind: "List", APIVersion: "v1"}, Items: []runtime.RawExtension{}})
@@ -51,12 +51,13 @@ func (h *Handler) ServeCache(w http.ResponseWriter, req *http.Request, nativePat
 	w.WriteHeader(http.StatusOK)
 	if err := writeObjects(ctx, w, kind, sources, path, selector); err != nil {
 		klog.FromContext(ctx).V(1).Info("The list of cached objects is incomplete", "resource", path.resource.String(), "reason", err.Error())
-		// The client must not mistake an incomplete list for a complete one.
+		// Close the connection, because the client must not mistake an incomplete list for a complete
+		// one.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// labelSelector checks list options and returns the label selector.
+// labelSelector validates the list options and returns the label selector.
 func labelSelector(query url.Values) (labels.Selector, error) {
 	options := internalversion.ListOptions{}
 	if err := internalversionscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
@@ -68,8 +69,8 @@ func labelSelector(query url.Values) (labels.Selector, error) {
 	return options.LabelSelector, nil
 }
 
-// readable returns the sources whose objects at the path the caller may read. It reviews all sources, even
-// those without objects, because otherwise a warning would reveal that an object exists.
+// readable returns the sources whose objects at the path the caller may read. It reviews all sources,
+// even those without objects, because otherwise a warning would reveal that an object exists.
 func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, path nativePath, caller user.Info,
 	found *warnings) []*objectcache.ClusterObjects {
 	a := h.newAccess(caller, 0)
@@ -110,7 +111,7 @@ func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, 
 	return sources
 }
 
-// objectsOf returns the objects of a source at the path.
+// objectsOf returns the source's objects at the path.
 func objectsOf(objects *objectcache.ClusterObjects, path nativePath) iter.Seq[*objectcache.Object] {
 	if path.name == "" {
 		return objects.All(path.namespace)
@@ -122,7 +123,7 @@ func objectsOf(objects *objectcache.ClusterObjects, path nativePath) iter.Seq[*o
 	}
 }
 
-// writeObjects writes the list of the objects, one after another.
+// writeObjects writes the list, one object after another.
 func writeObjects(ctx context.Context, w http.ResponseWriter, kind *objectcache.Kind, sources []*objectcache.ClusterObjects,
 	path nativePath, selector labels.Selector) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)

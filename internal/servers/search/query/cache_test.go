@@ -109,8 +109,8 @@ func TestServeCache(t *testing.T) {
 	}
 }
 
-// TestANamespaceIsReviewedInItself checks that a Role in a namespace can allow to get its Namespace, as in
-// Kubernetes.
+// TestANamespaceIsReviewedInItself checks that, as in Kubernetes, a Role in a namespace can permit
+// reading its Namespace.
 func TestANamespaceIsReviewedInItself(t *testing.T) {
 	tests := map[string]struct {
 		path    string

@@ -15,7 +15,7 @@ import (
 // writeTimeout is the default time within which the client must read an event.
 const writeTimeout = 30 * time.Second
 
-// eventWriter writes the events of a watch, one on each line.
+// eventWriter writes a watch's events, one on each line.
 type eventWriter struct {
 	w          http.ResponseWriter
 	controller *http.ResponseController
@@ -27,7 +27,7 @@ type eventWriter struct {
 	hasColumns bool
 }
 
-// watchEvent is an event on the wire.
+// watchEvent is an event as it is sent to the client.
 type watchEvent struct {
 	Type   watch.EventType `json:"type"`
 	Object any             `json:"object"`
@@ -54,7 +54,7 @@ func (e *eventWriter) write(eventType watch.EventType, item searchv1alpha1.Searc
 	return e.send(watchEvent{eventType, table})
 }
 
-// fail sends the error that ends the watch, unless the request has ended.
+// fail sends the error that ends the watch, unless the request has already ended.
 func (e *eventWriter) fail(ctx context.Context, err error) {
 	reason := watchError(err)
 	if reason == nil || ctx.Err() != nil {
@@ -70,8 +70,8 @@ func (e *eventWriter) send(event watchEvent) error {
 	if err != nil {
 		return err
 	}
-	// Not every writer of the API server has deadlines. The deadline is removed after the write,
-	// because HTTP/2 ends a stream at its deadline even if nothing is written.
+	// Ignore errors, because not every writer in the API server supports deadlines. Remove the deadline
+	// after the write, because HTTP/2 ends a stream at its deadline even if nothing is written.
 	_ = e.controller.SetWriteDeadline(time.Now().Add(e.timeout))
 	defer func() { _ = e.controller.SetWriteDeadline(time.Time{}) }()
 	if _, err := e.w.Write(append(line, '\n')); err != nil {

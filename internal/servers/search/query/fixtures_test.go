@@ -28,15 +28,15 @@ var (
 	alice = &user.DefaultInfo{Name: "alice"}
 )
 
-// fakePermissions are permissions in members: everything is allowed that no rule denies.
+// fakePermissions are the permissions in members. Everything is permitted unless a rule denies it.
 type fakePermissions struct {
 	mu sync.Mutex
-	// denied has "cluster", "cluster/resource" and "cluster/resource/namespace". The namespace "*"
-	// means the review for all namespaces.
+	// denied contains rules of the forms "cluster", "cluster/resource" and
+	// "cluster/resource/namespace". The namespace "*" means the review for all namespaces.
 	denied []string
 	// hanging are clusters that do not respond.
 	hanging []string
-	// failing has the reviews that fail, in the form of denied.
+	// failing contains the reviews that fail, in the same form as denied.
 	failing []string
 	reviews []string
 }
@@ -113,7 +113,7 @@ func newHandler(cache *objectcachetest.Cache, allowed Permissions) *Handler {
 	})
 }
 
-// get sends a query and returns the response.
+// get sends a query with the given parameters and returns the response.
 func get(t testing.TB, h *Handler, accept string, parameters ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/query?"+encode(parameters...), nil)

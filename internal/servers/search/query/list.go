@@ -17,7 +17,7 @@ import (
 // reviewChunk is the number of matches whose permissions are reviewed together.
 const reviewChunk = 256
 
-// requestLifetime is the time for which the request for a page uses a decision.
+// requestLifetime is how long a request for a page uses a decision.
 const requestLifetime = time.Minute
 
 // serveList returns one page of matches.
@@ -70,7 +70,7 @@ type page struct {
 	states *states
 	access *access
 
-	// pending are matches whose permissions have not been reviewed yet.
+	// pending contains the matches for which the permissions have not been reviewed yet.
 	pending []pendingMatch
 	items   []searchv1alpha1.SearchResult
 	// last is the position of the page's last item.
@@ -87,7 +87,7 @@ type pendingMatch struct {
 // add adds a match. It reports whether the page needs more matches.
 func (p *page) add(m index.Match) bool {
 	p.pending = append(p.pending, pendingMatch{m.Object, p.states.itemOf(m)})
-	// One match after the page shows that there are more.
+	// One match beyond the page shows that there are more.
 	if len(p.pending) < min(reviewChunk, p.limit+1-len(p.items)) {
 		return true
 	}
@@ -95,7 +95,7 @@ func (p *page) add(m index.Match) bool {
 	return !p.hasMore && p.ctx.Err() == nil
 }
 
-// flush moves the pending matches that the caller may read to the page.
+// flush moves those pending matches to the page that the caller may read.
 func (p *page) flush() {
 	objects := make([]*objectcache.Object, 0, len(p.pending))
 	for _, pending := range p.pending {
@@ -116,7 +116,6 @@ func (p *page) flush() {
 	p.pending = p.pending[:0]
 }
 
-// list returns the page as a list.
 func (p *page) list(q *searchquery.Query) *searchv1alpha1.SearchResultList {
 	list := &searchv1alpha1.SearchResultList{Items: p.items}
 	list.Kind, list.APIVersion = searchv1alpha1.SearchResultListKind, searchv1alpha1.GroupVersion.String()
@@ -129,15 +128,15 @@ func (p *page) list(q *searchquery.Query) *searchv1alpha1.SearchResultList {
 	return list
 }
 
-// states holds the time since when sources are stale.
+// states maps each stale source to the time since when it has been stale.
 type states struct {
 	staleSince map[objectcache.Source]metav1.Time
 }
 
 func newStates() *states { return &states{staleSince: map[objectcache.Source]metav1.Time{}} }
 
-// readStates reads the states of all sources that can have matches, and adds their warnings. It returns the
-// sources that are listed, including those without objects.
+// readStates reads the states of all sources that can have matches, and adds warnings about them. It
+// returns the sources that have been listed, including those without objects.
 func (h *Handler) readStates(q *searchquery.Query, found *warnings) (s *states, listed []objectcache.Source) {
 	s = newStates()
 	canMatch := false
@@ -168,7 +167,7 @@ func (h *Handler) readStates(q *searchquery.Query, found *warnings) (s *states, 
 	return s, listed
 }
 
-// outdatedKey groups outdated sources, because a cluster that is down has many.
+// outdatedKey groups outdated sources for warnings, because a cluster that is not reachable has many.
 type outdatedKey struct {
 	cluster string
 	state   objectcache.State
@@ -180,7 +179,7 @@ func (s *states) set(objects *objectcache.ClusterObjects) {
 	}
 }
 
-// itemOf returns the result for a match.
+// itemOf returns the search result for a match.
 func (s *states) itemOf(m index.Match) searchv1alpha1.SearchResult {
 	source := m.Object.Source()
 	item := searchv1alpha1.SearchResult{

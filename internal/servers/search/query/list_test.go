@@ -89,7 +89,7 @@ func TestServeQuery(t *testing.T) {
 }
 
 // TestWarningsDoNotRevealObjects checks that a caller learns nothing about objects that the caller may
-// not read: the warnings of a query are the same whether an object matches or not.
+// not read: a query's warnings are the same whether or not an object matches.
 func TestWarningsDoNotRevealObjects(t *testing.T) {
 	tests := map[string]*fakePermissions{
 		"a cluster denies all":                          {denied: []string{"m1"}},
@@ -192,7 +192,8 @@ func TestPagesGiveAllMatchesOnce(t *testing.T) {
 	for i := range 700 {
 		cache.Put("m3", newObject(objectcachetest.Pods, fmt.Sprintf("ns-%d", i%5), fmt.Sprintf("pod-%d", i), nil, "nginx:1"))
 	}
-	// The user may not see one namespace, so pages must continue after whole chunks without results.
+	// The user may not read one of the namespaces, so reading a page must continue after whole chunks
+	// without results.
 	handler := newHandler(cache, &fakePermissions{denied: []string{"m3/pods/*", "m3/pods/ns-2", "m1/deployments"}})
 	all := describe(decodeList(t, get(t, handler, "", "q", "nginx", "limit", "5000")).Items)
 	if len(all) != 6+560 {

@@ -14,8 +14,8 @@ type nativePath struct {
 	namespace, name string
 }
 
-// reviewNamespace returns the namespace in which the permission is reviewed. As in Kubernetes, a Namespace
-// belongs to itself, so that a Role in the namespace can allow to get it.
+// reviewNamespace returns the namespace in which the permission is reviewed. As in Kubernetes, a
+// Namespace belongs to itself, so that a Role in the namespace can permit reading it.
 func (p nativePath) reviewNamespace() string {
 	if p.resource.Group == "" && p.resource.Resource == "namespaces" {
 		return p.name
@@ -23,8 +23,8 @@ func (p nativePath) reviewNamespace() string {
 	return p.namespace
 }
 
-// parseNativePath parses api/{version}/… or apis/{group}/{version}/… with a resource, optionally a
-// namespace before it and a name after it.
+// parseNativePath parses a path of the form api/{version}/… or apis/{group}/{version}/… that ends with
+// a resource. A namespace before the resource and a name after it are optional.
 func parseNativePath(path string) (nativePath, error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	invalid := apierrors.NewBadRequest("invalid request parts: " +
@@ -43,7 +43,7 @@ func parseNativePath(path string) (nativePath, error) {
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		if parts[2] == "status" || parts[2] == "finalize" {
-			return nativePath{}, invalid // subresources of a Namespace
+			return nativePath{}, invalid // a subresource of a Namespace
 		}
 		parsed.namespace, parts = parts[1], parts[2:]
 	}

@@ -1,21 +1,21 @@
-// Package query serves the cached objects of all members. The resource "search" has two requests:
-// search/cache lists all cached objects at the path of a Kubernetes API, and search/query lists or watches
-// the objects that match a search query.
+// Package query serves all members' cached objects. The resource "search" supports two requests:
+// search/cache lists all cached objects at the path of a Kubernetes API, and search/query lists or
+// watches the objects that match a search query.
 //
 // Invariants:
-//   - A caller gets only objects that their cluster allows the caller to list. A cluster that denies this,
-//     or that does not respond, is omitted, and a Warning header names it.
-//   - Warnings do not depend on the cached objects: the caller's permissions are reviewed for all clusters
-//     and kinds that can have matches, even if no object matches.
-//   - A watch sends all changes that the caller may read, or it ends with an error.
-//   - A cluster that does not respond delays a response by the time limit of one review.
+//   - A caller gets only objects that the objects' cluster permits this caller to list. If a cluster
+//     denies this or does not respond, its objects are omitted, and a Warning header names the cluster.
+//   - Warnings do not depend on the cached objects: the caller's permissions are reviewed for all
+//     clusters and kinds that can have matches, even if no object matches.
+//   - A watch sends all changes that the caller may read, or ends with an error.
+//   - A cluster that does not respond delays a response by at most the time limit for one review.
 //   - A response needs memory for one object (search/cache, watch) or for one page.
 //
-// The duration of a request depends on objects that the caller may not read: if a caller may not list a
-// kind in all namespaces, the namespaces of matches are reviewed. A caller who measures the duration, or
-// who sees the reviews in a cluster's audit log, can learn whether a hidden object matches. While a cluster
-// does not respond to reviews, the end of a watch reveals in the same way that an object has changed whose
-// kind, namespace, name and labels can match. To prevent this, allow only trusted callers to use
+// A request's duration depends on objects that the caller may not read: if a caller may not list a kind
+// in all namespaces, the matches' namespaces are reviewed. A caller who measures the duration, or who
+// sees the reviews in a cluster's audit log, can learn whether a hidden object matches. While a cluster
+// does not respond to reviews, the end of a watch similarly reveals that a hidden object has changed
+// whose kind, namespace, name and labels can match. To prevent this, permit only trusted callers to use
 // search/query.
 package query
 
@@ -37,11 +37,11 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// Permissions decides what a caller may read.
+// Permissions reports what a caller may read.
 type Permissions interface {
-	// Allowed reports whether the caller may use a verb on a resource of a cluster, in a namespace
-	// ("" means all namespaces) and on a name ("" means all names). After an error, the objects are not
-	// shown, because the caller's permissions are unknown.
+	// Allowed reports whether the caller may use the verb on the resource in the cluster, in the
+	// namespace ("" means all namespaces) and for the name ("" means all names). If it returns an
+	// error, the objects are not shown, because the caller's permissions are unknown.
 	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool,
 		error)
 }
@@ -51,13 +51,13 @@ type Options struct {
 	Cache       *objectcache.Cache
 	Searcher    index.Searcher
 	Permissions Permissions
-	// Now is the clock. Default: time.Now.
+	// Now returns the current time. Default: time.Now.
 	Now func() time.Time
 	// ReviewTimeout limits one review of the caller's permissions. Default: 3 s.
 	ReviewTimeout time.Duration
 }
 
-// Handler serves the resource "search". Its methods may be called in parallel.
+// Handler serves the resource "search". It is safe for concurrent use.
 type Handler struct {
 	cache         *objectcache.Cache
 	searcher      index.Searcher
@@ -81,8 +81,8 @@ func New(options Options) *Handler {
 	}
 }
 
-// writeError writes an error as a Status. An error of the query or of the context has a code of its own;
-// all other errors are internal.
+// writeError writes err as a Status. An error in the query and an error of the context have codes of
+// their own. All other errors are internal.
 func writeError(ctx context.Context, w http.ResponseWriter, err error) {
 	status := statusOf(err).Status()
 	status.Kind, status.APIVersion = "Status", "v1"
@@ -113,7 +113,7 @@ func statusOf(err error) apierrors.APIStatus {
 	return apierrors.NewInternalError(err)
 }
 
-// writeJSON writes a small value.
+// writeJSON writes a small value as JSON.
 func writeJSON(ctx context.Context, w http.ResponseWriter, code int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -122,6 +122,6 @@ func writeJSON(ctx context.Context, w http.ResponseWriter, code int, value any) 
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
-	// An error means that the client is gone.
+	// An error means that the client has disconnected.
 	_, _ = w.Write(append(body, '\n'))
 }

@@ -23,11 +23,11 @@ const (
 	parameterTimeout  = "timeoutSeconds"
 )
 
-// Limits of pages.
+// Limits for pages.
 const (
-	// DefaultLimit is the number of objects in a page if the request has no limit.
+	// DefaultLimit is the number of objects in a page if the request sets no limit.
 	DefaultLimit = 500
-	// MaxLimit is the maximum number of objects in a page. A larger limit is reduced.
+	// MaxLimit is the maximum number of objects in a page. Larger limits are reduced to it.
 	MaxLimit = 5000
 )
 
@@ -37,12 +37,12 @@ type parameters struct {
 	limit int
 	after index.Cursor
 	watch bool
-	// timeout ends a watch. Zero means that the client ends it.
+	// timeout is the time after which a watch ends. Zero means that only the client ends it.
 	timeout time.Duration
 	asTable bool
 }
 
-// ServeQuery returns the objects that match the query in the parameter q: as a list, as a Table if the
+// ServeQuery serves the objects that match the query in the parameter q, as a list, as a Table if the
 // client accepts one, or as a watch.
 func (h *Handler) ServeQuery(w http.ResponseWriter, req *http.Request, caller user.Info) {
 	p, err := parseParameters(req.URL.Query())

@@ -31,7 +31,7 @@ func acceptsTable(headers []string) bool {
 	return false
 }
 
-// tableOf returns a list as a Table. In a watch, only the first Table has columns.
+// tableOf returns the list as a Table. In a watch, only the first Table has columns.
 func tableOf(list *searchv1alpha1.SearchResultList, now time.Time, withColumns bool) *metav1.Table {
 	table := &metav1.Table{ListMeta: list.ListMeta, Rows: make([]metav1.TableRow, 0, len(list.Items))}
 	table.Kind, table.APIVersion = "Table", metav1.SchemeGroupVersion.String()

@@ -13,10 +13,10 @@ import (
 
 // token is the content of a continue token.
 type token struct {
-	// Query is a hash of the query, so that a token cannot be used for another one.
+	// Query is a hash of the query, so that a token cannot be used with another query.
 	Query []byte `json:"q"`
-	// After is the position of the last object of the page: cluster, namespace, name, kind, group
-	// and version.
+	// After is the position of the page's last object: cluster, namespace, name, kind, group and
+	// version.
 	After [6]string `json:"after"`
 }
 
@@ -25,16 +25,17 @@ func queryHash(q *searchquery.Query) []byte {
 	return sum[:12]
 }
 
-// newToken returns the token for the page after a position.
+// newToken returns the token for the page after the given position.
 func newToken(q *searchquery.Query, after index.Cursor) string {
 	kind := after.Kind
-	// The type has no values that cannot be encoded.
+	// A token can always be encoded.
 	text, _ := json.Marshal(token{Query: queryHash(q),
 		After: [6]string{after.Cluster, after.Namespace, after.Name, kind.Kind, kind.Group, kind.Version}})
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseToken returns the position of a token.
+// parseToken returns the position in a token. It returns an error if the token belongs to another
+// query.
 func parseToken(text string, q *searchquery.Query) (index.Cursor, error) {
 	if text == "" {
 		return index.Cursor{}, nil

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// maxWarnings is the maximum number of Warning headers. One more header contains the number of the
-	// other warnings.
+	// maxWarnings is the maximum number of Warning headers. If there are more warnings, one additional
+	// header contains the number of the others.
 	maxWarnings = 10
-	// maxWarningBytes is the maximum length of a warning.
+	// maxWarningBytes is the maximum length of a warning, in bytes.
 	maxWarningBytes = 512
 )
 
 // warnings collects the warnings of one response.
 type warnings struct {
 	caller user.Info
-	// isNamespaced is true if the request reviews the permissions for namespaces.
+	// isNamespaced is true if the request reviews permissions for single namespaces.
 	isNamespaced bool
 
 	mu    sync.Mutex
 	texts []string
 }
 
-// shortText formats a single line, which a header requires.
+// shortText formats a text on a single line, which a header requires.
 func shortText(format string, args ...any) string {
 	text := strings.ToValidUTF8(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "), "")
 	if len(text) > maxWarningBytes {
@@ -41,7 +41,7 @@ func shortText(format string, args ...any) string {
 	return text
 }
 
-// add adds a warning unless it exists.
+// add adds a warning unless the same warning exists.
 func (w *warnings) add(format string, args ...any) {
 	text := shortText(format, args...)
 	w.mu.Lock()
@@ -51,7 +51,7 @@ func (w *warnings) add(format string, args ...any) {
 	}
 }
 
-// addOmitted adds the warning for a source that the caller may not read.
+// addOmitted adds a warning about a source that the caller may not read.
 func (w *warnings) addOmitted(source objectcache.Source, err error) {
 	switch {
 	case err != nil:
@@ -68,7 +68,7 @@ func (w *warnings) addOmitted(source objectcache.Source, err error) {
 	}
 }
 
-// addOutdated adds the warning for sources of one cluster that are not up to date. All sources must have
+// addOutdated adds a warning about one cluster's sources that are not up to date. All sources must have
 // the same state.
 func (w *warnings) addOutdated(sources []*objectcache.ClusterObjects) {
 	source := sources[0].Source()
@@ -96,7 +96,7 @@ func resourceName(source objectcache.Source) string {
 	return source.GroupVersionResource().GroupResource().String()
 }
 
-// addTo adds the warnings to a header, sorted.
+// addTo adds the sorted warnings to the header.
 func (w *warnings) addTo(header http.Header) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

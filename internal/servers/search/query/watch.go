@@ -18,12 +18,12 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache"
 )
 
-// watchLifetime is the time for which a watch uses a decision about the caller's permissions.
+// watchLifetime is how long a watch uses a decision about the caller's permissions.
 const watchLifetime = 10 * time.Second
 
-// serveWatch sends the current matches, and then their changes, until the client, the timeout or an expired
-// log ends the watch. Only a change of an object is evaluated, so a query for ages does not find objects
-// because time passes.
+// serveWatch sends the current matches and then their changes, until the client, the timeout or an
+// expired log ends the watch. An object is evaluated only when it changes. Therefore a query for ages
+// does not find objects that begin to match only because time passes.
 func (h *Handler) serveWatch(w http.ResponseWriter, req *http.Request, p parameters, caller user.Info) {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
@@ -59,7 +59,7 @@ func (h *Handler) serveWatch(w http.ResponseWriter, req *http.Request, p paramet
 	watcher.writeEvents(ctx, out)
 }
 
-// event is a change of a match, or the error that ends the watch.
+// event is a match's change, or the error that ends the watch.
 type event struct {
 	eventType watch.EventType
 	match     index.Match
@@ -67,32 +67,32 @@ type event struct {
 	err       error
 }
 
-// watcher follows the kinds whose objects can match.
+// watcher watches the kinds whose objects can match.
 type watcher struct {
 	handler *Handler
 	query   *searchquery.Query
 	access  *access
 	events  chan event
 
-	// followed has the watched kinds. Before followNewKinds, only the request's goroutine uses it; afterwards,
-	// only followNewKinds does.
+	// followed contains the watched kinds. Until followNewKinds runs, only the request's goroutine uses
+	// it; afterwards, only followNewKinds does.
 	followed map[*objectcache.Kind]bool
-	// kindsChanged is closed when the cache has other kinds.
+	// kindsChanged is closed when the cache's kinds change.
 	kindsChanged <-chan struct{}
-	// sources are the objects at the start. They are released after their matches are written.
+	// sources contains the objects at the start. It is released after their matches are written.
 	sources index.Sources
-	// omitted has the targets whose review failed before all initial matches were written, so that the
-	// client does not have their objects. It does not change after writeInitial.
+	// omitted contains the targets whose review failed before all initial matches were written, so that
+	// the client does not have their objects. It does not change after writeInitial.
 	omitted map[target]bool
 }
 
-// canMatch reports whether objects of a kind can match.
+// canMatch reports whether objects of the kind can match.
 func (w *watcher) canMatch(kind *objectcache.Kind) bool {
 	gvk := kind.GroupVersionKind()
 	return w.query.CanMatch(searchquery.Known{AnyCluster: true, APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind})
 }
 
-// start takes the snapshots of all kinds, and returns the functions that watch them.
+// start takes snapshots of all kinds, and returns the functions that watch these kinds.
 func (w *watcher) start() []func(context.Context) {
 	w.kindsChanged = w.handler.cache.Changed()
 	var followers []func(context.Context)
@@ -117,8 +117,8 @@ func (w *watcher) start() []func(context.Context) {
 	return followers
 }
 
-// reviewInitial reviews the permissions for all namespaces of all sources, including those without objects,
-// so that warnings can be sent before the first event.
+// reviewInitial reviews the permissions for all namespaces of all sources, including those without
+// objects, so that warnings can be sent before the first event.
 func (w *watcher) reviewInitial(ctx context.Context, found *warnings) {
 	sources := make([]objectcache.Source, 0, len(w.sources))
 	for _, objects := range w.sources {
@@ -187,7 +187,7 @@ func (w *watcher) followNewKinds(ctx context.Context, running *sync.WaitGroup) {
 				continue
 			}
 			w.followed[kind] = true
-			// Without versions, the cursor starts with all objects of the kind.
+			// Without versions, the cursor begins with all of the kind's objects.
 			cursor, err := kind.FollowFrom(nil)
 			if err != nil {
 				w.send(ctx, event{err: err})
@@ -203,7 +203,7 @@ func (w *watcher) followNewKinds(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// follow sends the changes of one kind until ctx ends, the kind is removed, or its log expires.
+// follow sends one kind's changes until ctx ends, the kind is removed, or its log expires.
 func (w *watcher) follow(ctx context.Context, kind *objectcache.Kind, cursor *objectcache.Cursor) {
 	for {
 		changes, err := cursor.Next(ctx)
@@ -211,7 +211,7 @@ func (w *watcher) follow(ctx context.Context, kind *objectcache.Kind, cursor *ob
 		case ctx.Err() != nil:
 			return
 		case err != nil && isRemoved(kind):
-			return // the deletions of all objects were sent
+			return // the deletions of all objects have been sent
 		case err != nil:
 			w.send(ctx, event{err: err})
 			return
@@ -261,8 +261,8 @@ func (w *watcher) send(ctx context.Context, e event) bool {
 	}
 }
 
-// eventOf returns the event for a change: an object that starts to match is added, an object that no longer
-// matches is deleted.
+// eventOf returns the event for a change: an object that begins to match is added, and an object that
+// no longer matches is deleted.
 func (w *watcher) eventOf(ctx context.Context, change objectcache.Event) (event, bool) {
 	before, matchedBefore, err := w.match(ctx, change.Old)
 	if err != nil {
@@ -282,7 +282,7 @@ func (w *watcher) eventOf(ctx context.Context, change objectcache.Event) (event,
 	return event{}, false
 }
 
-// match matches an object if the caller may read it. The object can be nil.
+// match compares the object with the query if the caller may read the object. object may be nil.
 func (w *watcher) match(ctx context.Context, object *objectcache.Object) (index.Match, bool, error) {
 	if object == nil || !index.CanMatch(w.query, object) {
 		return index.Match{}, false, nil
@@ -298,7 +298,7 @@ func (w *watcher) match(ctx context.Context, object *objectcache.Object) (index.
 	return index.Match{Object: object, Reasons: reasons}, matches, nil
 }
 
-// watchError returns the error that ends a watch, or nil if the request ended.
+// watchError returns the error that ends a watch, or nil if the request has ended.
 func watchError(err error) apierrors.APIStatus {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
 )
 
-// client reads the events of a watch.
+// client reads a watch's events.
 type client struct {
 	t        *testing.T
 	response *http.Response
@@ -34,7 +34,7 @@ type clientEvent struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// startWatch begins a watch at a real server. The watch ends with the test.
+// startWatch begins a watch on a real server. The watch ends with the test.
 func startWatch(t *testing.T, h *Handler, parameters ...string) *client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { h.ServeQuery(w, req, alice) }))
@@ -56,7 +56,7 @@ func startWatch(t *testing.T, h *Handler, parameters ...string) *client {
 	return &client{t: t, response: response, lines: bufio.NewScanner(response.Body)}
 }
 
-// next returns the next event, or false at the end of the watch.
+// next returns the next event, or false at the watch's end.
 func (c *client) next() (clientEvent, bool) {
 	c.t.Helper()
 	if !c.lines.Scan() {
@@ -69,7 +69,7 @@ func (c *client) next() (clientEvent, bool) {
 	return event, true
 }
 
-// want reads events and compares them.
+// want reads events and compares them with the given ones.
 func (c *client) want(events ...string) {
 	c.t.Helper()
 	var got []string
@@ -89,13 +89,13 @@ func (c *client) want(events ...string) {
 	}
 }
 
-// itemEvent is an event of an object.
+// itemEvent is an event about an object.
 type itemEvent struct {
 	eventType string
 	item      searchv1alpha1.SearchResult
 }
 
-// events returns the events of objects until the end of the watch.
+// events returns the events about objects until the watch ends.
 func (c *client) events() iter.Seq[itemEvent] {
 	return func(yield func(itemEvent) bool) {
 		for event, more := c.next(); more; event, more = c.next() {
@@ -174,14 +174,14 @@ func TestWatchShowsOnlyWhatTheCallerMayRead(t *testing.T) {
 	c.want("ADDED m1/shop/shown/Pod")
 }
 
-// TestWatchEndsIfAChangeCannotBeReviewed checks that a watch does not hide a change silently because a
-// review fails. All reviews at the start are too old when the change comes.
+// TestWatchEndsIfAChangeCannotBeReviewed checks that a watch does not silently hide a change because a
+// review fails. All decisions from the start have expired when the change occurs.
 func TestWatchEndsIfAChangeCannotBeReviewed(t *testing.T) {
 	tests := map[string]struct {
 		denied []string
-		// before and after are the reviews that fail at the start and later.
+		// before and after are the reviews that fail at the start and later, respectively.
 		before, after []string
-		// changed is the namespace and name of the changed Pod of m1.
+		// changed contains the namespace and name of the Pod in m1 that changes.
 		changed [2]string
 		want    string // "" means that the change is hidden
 	}{
@@ -226,15 +226,15 @@ func TestWatchEndsIfAChangeCannotBeReviewed(t *testing.T) {
 	}
 }
 
-// TestWatchReleasesItsSnapshots checks that an open watch does not keep the objects that existed at
-// its start.
+// TestWatchReleasesItsSnapshots checks that an open watch does not keep the objects in memory that
+// existed at its start.
 func TestWatchReleasesItsSnapshots(t *testing.T) {
 	cache := newCache(t)
 	c := startWatch(t, newHandler(cache, &fakePermissions{}), "q", "kind:Pod name=web ns=shop cluster=m1")
 	c.want("ADDED m1/shop/web/Pod")
 	kind := cache.KindOf(objectcachetest.Pods.GroupVersionKind)
 	atBegin := weak.Make(kind.Snapshot().Cluster("m1"))
-	// The watch follows only after all initial matches are written.
+	// The watch sends changes only after all initial matches are written.
 	cache.Put("m1", newObject(objectcachetest.Pods, "shop", "web", nil, "nginx:2"))
 	c.want("MODIFIED m1/shop/web/Pod")
 	if !isCollected(atBegin) {
@@ -244,7 +244,7 @@ func TestWatchReleasesItsSnapshots(t *testing.T) {
 	c.want("MODIFIED m1/shop/web/Pod")
 }
 
-// isCollected collects garbage and reports whether a value is gone.
+// isCollected runs the garbage collector and reports whether the value has been freed.
 func isCollected[T any](value weak.Pointer[T]) bool {
 	for range 10 {
 		runtime.GC()

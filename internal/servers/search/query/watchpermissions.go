@@ -13,19 +13,19 @@ import (
 // errNoDecision is returned if a decision expired before it was used.
 var errNoDecision = errors.New("the reviews of many namespaces take too long")
 
-// canReadInitial reports whether the caller may read an object that existed when the watch started. An
-// object is omitted if its review failed.
+// canReadInitial reports whether the caller may read an object that existed when the watch started. It
+// returns false if the review for the object failed.
 func (w *watcher) canReadInitial(ctx context.Context, object *objectcache.Object) bool {
 	d := w.decide(ctx, object)
 	if d.err != nil {
 		w.omitted[namespaceTarget(object)] = true
 	}
-	// All objects of a target are omitted, or none.
+	// Either all of a target's objects are omitted, or none.
 	return d.allowed && !w.isOmitted(object)
 }
 
-// canRead reports whether the caller may read a changed object. It needs no review after reviewChanges. An
-// error ends the watch.
+// canRead reports whether the caller may read a changed object. After reviewChanges, it needs no
+// further review. An error ends the watch.
 func (w *watcher) canRead(ctx context.Context, object *objectcache.Object) (bool, error) {
 	d := w.decide(ctx, object)
 	if err := w.reviewError(*object.Source(), w.isOmitted(object), d); err != nil {
@@ -47,8 +47,9 @@ func (w *watcher) isOmitted(object *objectcache.Object) bool {
 	return w.omitted[sourceTarget(object)] || w.omitted[namespaceTarget(object)]
 }
 
-// reviewChanges reviews the permissions for the sources of all changes, and then for all changed objects
-// that can match. An error ends the watch. Errors for sources do not depend on the changed objects.
+// reviewChanges reviews the permissions for the sources of all changes, and then for all changed
+// objects that can match. An error ends the watch. Errors about sources do not depend on the changed
+// objects.
 func (w *watcher) reviewChanges(ctx context.Context, changes []objectcache.Event) error {
 	var objects []*objectcache.Object
 	var sources []objectcache.Source
@@ -75,9 +76,10 @@ func (w *watcher) reviewChanges(ctx context.Context, changes []objectcache.Event
 	return nil
 }
 
-// reviewError returns the error that ends the watch if the review of a change failed, because the client
-// would miss the change. A source or namespace that was omitted at the start stays omitted while its reviews
-// fail, because a new watch would omit it again.
+// reviewError returns the error that ends the watch if the review for a change failed, because the
+// client would miss the change. If isOmitted is true, the target was omitted at the start. It then
+// stays omitted while its reviews fail, because a new watch would omit it again. When a review succeeds
+// again, the watch ends, so that a new watch includes the target.
 func (w *watcher) reviewError(source objectcache.Source, isOmitted bool, d decision) error {
 	switch {
 	case d.err != nil && !isOmitted:
