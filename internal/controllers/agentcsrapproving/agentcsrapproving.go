@@ -1,22 +1,21 @@
-// Package agentcsrapproving approves the certificate signing requests of agents, and grants the
-// agents their permissions.
+// Package agentcsrapproving approves the CertificateSigningRequests of agents, and grants the agents
+// their permissions.
 //
-// It approves certificate signing requests of agents if no other agent can have the same name. It
-// grants the permissions to the agent before the approval. Invariants:
+// It approves an agent's CertificateSigningRequest if no other agent can have the same name, and grants
+// the agent its permissions before the approval. Invariants:
 //
 //   - One worker makes all decisions, with data from the API server and not from caches. It records
-//     each decision in the ClusterRole of the agent before a certificate is issued, so that two
-//     holders of tokens cannot become the same agent.
-//   - If another client created a role, the controller adds at most annotations to it, and roles of
-//     its own with which the agent can delete objects.
-//   - The permissions of an agent end when its Cluster is deleted, or when the agent deletes its
-//     ClusterRole. If the permissions get lost in another way, the controller restores them from the
-//     record in the execution namespace, but only for the Cluster with the same UID and only while
+//     each decision in the agent's ClusterRole before a certificate is issued, so that two token
+//     holders cannot become the same agent.
+//   - If another client created a role, the controller adds at most annotations to it, and creates
+//     roles of its own with which the agent can delete objects.
+//   - An agent's permissions end when its Cluster is deleted, or when the agent deletes its
+//     ClusterRole. If the permissions are lost for another reason, the controller restores them from
+//     the record in the execution namespace, but only for the Cluster with the same UID and only while
 //     that Cluster has an agent.
-//   - The controller deletes an execution namespace only if it was created for a registration and
-//     the cluster has no Cluster object, no agent and no Work.
-//   - A request that the controller did not approve is deleted after a day unless a user approves
-//     it.
+//   - The controller deletes an execution namespace only if it was created for a registration and the
+//     cluster has no Cluster object, no agent and no Work.
+//   - The controller deletes a request that it did not approve after a day, unless a user approves it.
 package agentcsrapproving
 
 import (
@@ -49,12 +48,11 @@ import (
 const Name = "agent-csr-approving-controller"
 
 const (
-	// deletionWaitDelay is the delay of the next pass while an object is being deleted.
+	// deletionWaitDelay is the delay before the next pass while an object is being deleted.
 	deletionWaitDelay = time.Second
-	// manualDecisionPeriod is how long the controller keeps a request that it did not approve, so
-	// that a user can approve it. The cleaner of Kubernetes deletes pending requests after the same
-	// time, but does not delete these requests, because it treats a request with any condition as
-	// decided.
+	// manualDecisionPeriod is how long the controller keeps a request that it did not approve, so that
+	// a user can approve it. The Kubernetes cleaner deletes pending requests after the same time, but
+	// it does not delete these requests, because it treats a request with any condition as decided.
 	manualDecisionPeriod = 24 * time.Hour
 	// passTimeout limits the duration of one pass, because all items share one worker.
 	passTimeout = 30 * time.Second
@@ -62,7 +60,7 @@ const (
 
 // Options configure the controller.
 type Options struct {
-	// Backoff is the backoff for items that failed.
+	// Backoff is the exponential backoff for items that failed.
 	Backoff loop.Backoff
 }
 
@@ -71,22 +69,22 @@ func DefaultOptions() Options {
 	return Options{Backoff: loop.DefaultBackoff()}
 }
 
-// item identifies what a pass processes: a certificate signing request, or the permissions of the
-// agent of a cluster.
+// item identifies what a pass processes: a CertificateSigningRequest, or the permissions of a cluster's
+// agent.
 type item struct {
 	request, cluster string
 }
 
 type reconciler struct {
 	// karmada writes objects. live reads from the API server, because decisions must not depend on
-	// stale caches.
+	// caches, which may be stale.
 	karmada client.Client
 	live    client.Reader
 	events  *loop.Events
 	now     func() time.Time
 }
 
-// Add registers the controller with a manager.
+// Add registers the controller with mgr.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
@@ -130,8 +128,8 @@ func requestItem(object client.Object) (item, bool) {
 	return item{request: object.GetName()}, ok && (needsPass(csr) || awaitsManualDecision(csr))
 }
 
-// clusterItem returns the item for a cluster. It reports false if no agent can have the name of the
-// cluster.
+// clusterItem returns the item for the cluster that has the object's name. It returns false if no agent
+// can have this name.
 func clusterItem(object client.Object) (item, bool) {
 	return item{cluster: object.GetName()}, agent.IsValidName(object.GetName())
 }
@@ -152,8 +150,8 @@ func (r *reconciler) Reconcile(ctx context.Context, key item) (reconcile.Result,
 	return reconcile.Result{RequeueAfter: requeueAfter}, err
 }
 
-// processItem processes an item and returns the delay until the next pass, or 0 if no further pass
-// is needed.
+// processItem processes an item. It returns the delay before the next pass, or 0 if no further pass is
+// needed.
 func (r *reconciler) processItem(ctx context.Context, key item) (requeueAfter time.Duration, err error) {
 	if key.request != "" {
 		return r.processRequest(ctx, key.request)
@@ -161,8 +159,8 @@ func (r *reconciler) processItem(ctx context.Context, key item) (requeueAfter ti
 	return requeueSoon(r.ensurePermissions(ctx, key.cluster))
 }
 
-// requeueSoon returns the delay until the next pass if wait is true, because the next pass waits
-// for a deletion. Otherwise it returns 0.
+// requeueSoon returns the delay before the next pass if wait is true, which means that an object is
+// being deleted. Otherwise it returns 0.
 func requeueSoon(wait bool, err error) (time.Duration, error) {
 	if err != nil || !wait {
 		return 0, err
@@ -170,8 +168,8 @@ func requeueSoon(wait bool, err error) (time.Duration, error) {
 	return deletionWaitDelay, nil
 }
 
-// ensurePermissions restores the permissions of the agent of a Cluster. If no Cluster has the name,
-// it cleans up after a registration that was not completed.
+// ensurePermissions restores the permissions of a Cluster's agent. If no Cluster with the given name
+// exists, it cleans up after a registration that was not completed.
 func (r *reconciler) ensurePermissions(ctx context.Context, name string) (wait bool, err error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, cluster)
@@ -197,10 +195,10 @@ func (r *reconciler) ensurePermissions(ctx context.Context, name string) (wait b
 	return r.grantPermissions(ctx, *record)
 }
 
-// removePermissions is called for a Cluster without an agent. It removes the permissions of an
-// agent that registered the name before this Cluster was joined under that name, because that agent
-// could read the credentials of the Cluster. An agent that belonged to this Cluster earlier keeps
-// its permissions until a user deletes them.
+// removePermissions is called for a Cluster without an agent. If an agent registered the name before
+// this Cluster was joined under the same name, removePermissions removes that agent's permissions,
+// because that agent could read the Cluster's credentials. An agent that belonged to this Cluster
+// earlier keeps its permissions until a user deletes them.
 func (r *reconciler) removePermissions(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
@@ -221,8 +219,8 @@ func (r *reconciler) removePermissions(ctx context.Context, cluster *clusterv1al
 	return nil
 }
 
-// deleteBindings deletes the role bindings without an owner that give an agent with the name of the
-// Cluster its permissions, whoever created them. GeneratorUser may have created them before the
+// deleteBindings deletes the role bindings without an owner that grant permissions to an agent with the
+// Cluster's name, regardless of who created them. GeneratorUser may have created them before the
 // Cluster.
 func (r *reconciler) deleteBindings(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	namespace := clusterv1alpha1.NamespaceKarmadaCluster

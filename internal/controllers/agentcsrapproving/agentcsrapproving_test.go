@@ -36,7 +36,7 @@ import (
 // creationTime is the creation time of all stored objects.
 var creationTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// newControlPlane returns a control plane that contains the objects and allows every user to
+// newControlPlane returns a control plane that contains the given objects and permits every user to
 // register.
 func newControlPlane(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
@@ -59,7 +59,7 @@ func newReconciler(karmada client.WithWatch) *reconciler {
 	return &reconciler{karmada: karmada, live: karmada, events: loop.NewEvents(toolsrecord.NewFakeRecorder(100)), now: func() time.Time { return creationTime }}
 }
 
-// newRequest returns a certificate signing request for the agent of a cluster.
+// newRequest returns a CertificateSigningRequest for a cluster's agent.
 func newRequest(t *testing.T, name, cluster string, conditions ...certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -95,7 +95,7 @@ func listConditions(t *testing.T, karmada client.Client, name string) (condition
 	return conditions
 }
 
-// reconcileUntilStable repeats passes until a pass requests no further pass soon.
+// reconcileUntilStable repeats passes until a pass does not wait for a deletion.
 func reconcileUntilStable(r *reconciler, key item) error {
 	for range 100 {
 		result, err := r.Reconcile(context.Background(), key)
@@ -130,7 +130,7 @@ func TestConcurrentRequestsForANameApproveOne(t *testing.T) {
 		karmada := newControlPlane(t, objects...)
 		var all sync.WaitGroup
 		for i := range requesters {
-			// Each request has a separate worker, as can happen during a change of the leader.
+			// Each request has its own worker, as can happen while the leader changes.
 			all.Go(func() {
 				if err := reconcileUntilStable(newReconciler(karmada), item{request: objects[i].GetName()}); err != nil {
 					t.Error(err)
@@ -182,7 +182,7 @@ func TestExpiredRequestsAreDeleted(t *testing.T) {
 	}
 }
 
-// newManagedRole returns the ClusterRole of the agent of east as this controller creates it.
+// newManagedRole returns the ClusterRole that this controller creates for the agent of cluster east.
 func newManagedRole(owners ...metav1.OwnerReference) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
 		Name: agent.RoleName("east"), Labels: map[string]string{clusterv1alpha1.AgentLabel: "east"}, OwnerReferences: owners,

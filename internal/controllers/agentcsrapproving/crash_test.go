@@ -42,7 +42,7 @@ func TestRegistrationSurvivesCrashesAroundWrites(t *testing.T) {
 	}
 }
 
-// describeRegistration describes the conditions of requests and the objects of the agent of east.
+// describeRegistration describes the requests' conditions and the objects of the agent of cluster east.
 func describeRegistration(ctx context.Context, karmada client.Reader, requests ...string) (string, error) {
 	var lines []string
 	for _, name := range requests {

@@ -18,7 +18,7 @@ func TestExistingAgentsMayReadEpoch(t *testing.T) {
 	tests := map[string]struct {
 		mode clusterv1alpha1.ClusterSyncMode
 		role *rbacv1.ClusterRole
-		// owner is the owner of the Role, or empty if there is no Role.
+		// owner is the Role's owner, or empty if there is no Role.
 		owner types.UID
 	}{
 		"an agent of this release":                 {mode: clusterv1alpha1.Pull, role: newManagedRole(), owner: "managed"},
@@ -45,7 +45,7 @@ func TestExistingAgentsMayReadEpoch(t *testing.T) {
 			}
 			for _, right := range agent.RemovalObjects("east") {
 				if test.owner == "managed" && right.GetNamespace() != clusterv1alpha1.NamespaceKarmadaSystem {
-					continue // the other roles of the agent contain these permissions
+					continue // the agent's other roles contain these permissions
 				}
 				err := karmada.Get(t.Context(), client.ObjectKeyFromObject(right), right)
 				if client.IgnoreNotFound(err) != nil || (err == nil) != (test.owner != "") {

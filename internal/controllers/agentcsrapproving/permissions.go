@@ -22,17 +22,17 @@ import (
 
 var workListKind = workv1alpha1.GroupVersion.WithKind("WorkList")
 
-// agentRecord records which request and which requester became the agent of a cluster.
+// agentRecord records which request and which requester became the cluster's agent.
 type agentRecord struct {
 	cluster, clusterNamespace string
 	request, requester        string
 	// scope is the value of RegistrationScopeAnnotation, or empty.
 	scope string
-	// owner is the Cluster of the agent. It is nil until the Cluster exists.
+	// owner is the agent's Cluster. It is nil until the Cluster exists.
 	owner *clusterv1alpha1.Cluster
 }
 
-// newAgentRecord returns the record of a request that is being approved.
+// newAgentRecord returns the record for a request that is being approved.
 func newAgentRecord(csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.RequestFacts) agentRecord {
 	created := agentRecord{
 		cluster: request.Cluster, clusterNamespace: request.ClusterNamespace,
@@ -43,8 +43,7 @@ func newAgentRecord(csr *certificatesv1.CertificateSigningRequest, request agent
 	}
 	if facts.Role != nil {
 		created.scope = cmp.Or(created.scope, facts.Role.Annotations[clusterv1alpha1.RegistrationScopeAnnotation])
-		// The recorded values are kept, because a renewal does not change the identity of the
-		// agent.
+		// Keep the recorded values, because a renewal does not change the agent's identity.
 		created.clusterNamespace = cmp.Or(facts.Role.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], created.clusterNamespace)
 		created.request = cmp.Or(facts.Role.Annotations[clusterv1alpha1.AgentRequestAnnotation], created.request)
 		created.requester = cmp.Or(facts.Role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], created.requester)
@@ -62,8 +61,8 @@ func isManaged(object client.Object, cluster string) bool {
 	return object.GetLabels()[clusterv1alpha1.AgentLabel] == cluster
 }
 
-// grantPermissions creates or repairs the namespaces and permissions of an agent. wait is true
-// while an object of an earlier agent is being deleted.
+// grantPermissions creates or repairs an agent's namespaces and permissions. wait is true while an
+// earlier agent's object is being deleted.
 func (r *reconciler) grantPermissions(ctx context.Context, record agentRecord) (wait bool, err error) {
 	for _, name := range []string{
 		record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, clusterv1alpha1.NamespaceKarmadaSystem,
@@ -93,9 +92,9 @@ func (r *reconciler) grantPermissions(ctx context.Context, record agentRecord) (
 	return false, nil
 }
 
-// releaseTakenName deletes the ClusterRole of a new agent, which has no role binding yet, if a
-// Cluster with its name was created since the decision. It reports whether it did. A cluster that
-// joins in push mode reserves its name with the same ClusterRole until its Cluster exists.
+// releaseTakenName deletes the ClusterRole of a new agent, which has no role binding yet, if a Cluster
+// with its name was created since the decision. It reports whether it deleted the ClusterRole. A
+// cluster that joins in push mode reserves its name with the same ClusterRole until its Cluster exists.
 func (r *reconciler) releaseTakenName(ctx context.Context, role *rbacv1.ClusterRole, record agentRecord) (taken bool, err error) {
 	if record.owner != nil || !isManaged(role, record.cluster) {
 		return false, nil
@@ -110,8 +109,8 @@ func (r *reconciler) releaseTakenName(ctx context.Context, role *rbacv1.ClusterR
 	return true, nil
 }
 
-// grantRemovalPermissions gives the agent of a Cluster the permissions to delete objects if another
-// client manages its other permissions, for example because a control plane of another release
+// grantRemovalPermissions grants a Cluster's agent the permissions to delete objects if another client
+// manages the agent's other permissions, for example because a control plane of another release
 // registered the agent. The Cluster owns the roles.
 func (r *reconciler) grantRemovalPermissions(ctx context.Context, cluster *clusterv1alpha1.Cluster) (wait bool, err error) {
 	record := agentRecord{cluster: cluster.Name, owner: cluster}
@@ -134,8 +133,8 @@ func (r *reconciler) grantRemovalPermissions(ctx context.Context, cluster *clust
 	return false, nil
 }
 
-// setOwnership sets the labels, annotations and owner of an object. The Cluster owns the
-// ClusterRole, and the ClusterRole owns all other objects.
+// setOwnership sets an object's labels, annotations and owner. The Cluster owns the ClusterRole, and
+// the ClusterRole owns all other objects.
 func setOwnership(desired agent.Object, record agentRecord, role *rbacv1.ClusterRole) {
 	labels := maps.Clone(desired.GetLabels())
 	labels[clusterv1alpha1.AgentLabel] = record.cluster
@@ -155,7 +154,7 @@ func setOwnership(desired agent.Object, record agentRecord, role *rbacv1.Cluster
 	}, record.scope))
 }
 
-// withScope adds the scope to annotations if there is one.
+// withScope adds the scope to annotations unless it is empty.
 func withScope(annotations map[string]string, scope string) map[string]string {
 	if scope != "" {
 		annotations[clusterv1alpha1.RegistrationScopeAnnotation] = scope
@@ -188,10 +187,10 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, record ag
 	return false, nil
 }
 
-// ensureObject creates or updates the object and returns the stored object. It returns nil if the
-// pass must wait, because an earlier object of the same name is being deleted, or because another
-// requester became the agent. If another client created the object, ensureObject changes nothing
-// except the annotations of a ClusterRole that identify the agent.
+// ensureObject creates or updates the object and returns the stored object. It returns nil if the pass
+// must wait, because an earlier object of the same name is being deleted, or because another requester
+// became the agent. If another client created the object, ensureObject changes at most those
+// annotations of a ClusterRole that identify the agent.
 func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, record agentRecord) (client.Object, error) {
 	stored := newEmptyLike(desired)
 	exists, err := r.readLive(ctx, client.ObjectKeyFromObject(desired), stored)
@@ -204,8 +203,8 @@ func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, rec
 		}
 		return desired, nil
 	}
-	// The pass waits, because the object is being deleted, or because another requester became the
-	// agent after the decision.
+	// Wait, because the object is being deleted, or because another requester became the agent after
+	// the decision.
 	if other := stored.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation]; stored.GetDeletionTimestamp() != nil ||
 		other != "" && other != record.request {
 		return nil, nil
@@ -222,7 +221,7 @@ func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, rec
 	return updated, nil
 }
 
-// newEmptyLike returns an empty object of the same type as the given one.
+// newEmptyLike returns an empty object of the same type as like.
 func newEmptyLike(like agent.Object) client.Object {
 	switch like.(type) {
 	case *rbacv1.ClusterRole:
@@ -261,8 +260,8 @@ func copyDesired(stored client.Object, desired agent.Object) {
 	}
 }
 
-// annotateRequester adds the request and the requester of the agent to the annotations of a
-// ClusterRole that another client created.
+// annotateRequester adds the agent's request and requester to the annotations of a ClusterRole that
+// another client created.
 func annotateRequester(stored client.Object, record agentRecord) {
 	if _, ok := stored.(*rbacv1.ClusterRole); !ok {
 		return

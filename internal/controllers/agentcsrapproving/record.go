@@ -15,11 +15,11 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// readRecord returns the record of the agent of a Cluster. It reads the record from the ClusterRole
-// or, if the ClusterRole does not exist, from the copy in the execution namespace. The copy is
-// needed because the garbage collector may delete all other objects of the agent together with the
-// ClusterRole at any time. readRecord returns nil if another client manages the roles, or if the
-// permissions belonged to an earlier Cluster of the same name.
+// readRecord returns the record of the Cluster's agent. It reads the record from the ClusterRole or, if
+// the ClusterRole does not exist, from the copy in the execution namespace. The copy is needed because
+// the garbage collector may delete the ClusterRole together with all other objects of the agent at any
+// time. readRecord returns nil if another client manages the roles, or if the permissions belonged to
+// an earlier Cluster of the same name.
 func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*agentRecord, error) {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
@@ -47,8 +47,8 @@ func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cl
 	}, nil
 }
 
-// recordFromNamespace returns the record in the annotations of an execution namespace. It returns
-// nil if there is no record, or if the record names an earlier Cluster of the same name.
+// recordFromNamespace returns the record in an execution namespace's annotations. It returns nil if
+// there is no record, or if the record belongs to an earlier Cluster of the same name.
 func recordFromNamespace(namespace *corev1.Namespace, cluster *clusterv1alpha1.Cluster) *agentRecord {
 	clusterUID := namespace.Annotations[clusterv1alpha1.AgentRecordClusterAnnotation]
 	if clusterUID == "" || clusterUID != string(cluster.UID) {
@@ -63,8 +63,8 @@ func recordFromNamespace(namespace *corev1.Namespace, cluster *clusterv1alpha1.C
 	}
 }
 
-// belongsToEarlierCluster reports whether the role belongs to an earlier Cluster of the same
-// name. The garbage collector deletes such a role.
+// belongsToEarlierCluster reports whether the role belongs to an earlier Cluster of the same name. The
+// garbage collector deletes such a role.
 func belongsToEarlierCluster(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.Cluster) bool {
 	for _, owner := range role.OwnerReferences {
 		if owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.UID != cluster.UID {
@@ -74,9 +74,8 @@ func belongsToEarlierCluster(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.
 	return false
 }
 
-// storeRecord copies the record to the execution namespace of an existing Cluster. It does nothing
-// before the Cluster exists, because until then an agent may release its name by deleting its
-// ClusterRole.
+// storeRecord copies the record to an existing Cluster's execution namespace. It does nothing before
+// the Cluster exists, because until then an agent may release its name by deleting its ClusterRole.
 func (r *reconciler) storeRecord(ctx context.Context, role *rbacv1.ClusterRole, record agentRecord) error {
 	if record.owner == nil || !isManaged(role, record.cluster) {
 		return nil
@@ -87,8 +86,8 @@ func (r *reconciler) storeRecord(ctx context.Context, role *rbacv1.ClusterRole, 
 	}, record.scope))
 }
 
-// annotateNamespace replaces the record in the annotations of the execution namespace, if the
-// namespace exists.
+// annotateNamespace replaces the record in the execution namespace's annotations, if the namespace
+// exists.
 func (r *reconciler) annotateNamespace(ctx context.Context, cluster string, record map[string]string) error {
 	stored := &corev1.Namespace{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster)}, stored)

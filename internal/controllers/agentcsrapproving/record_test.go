@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// agentAnnotations are the annotations about the agent of east.
+// agentAnnotations are the annotations that identify the agent of cluster east.
 var agentAnnotations = map[string]string{
 	clusterv1alpha1.AgentRequestAnnotation: "1", clusterv1alpha1.AgentRequesterAnnotation: "system:bootstrap:abcdef", clusterv1alpha1.ClusterNamespaceAnnotation: "clusters",
 }
@@ -25,8 +25,7 @@ func newPullCluster() *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "cluster"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 }
 
-// newRegistration returns a control plane in which the cluster east has an agent with all
-// permissions.
+// newRegistration returns a control plane in which the cluster east has an agent with all permissions.
 func newRegistration(t *testing.T) (client.WithWatch, *reconciler) {
 	t.Helper()
 	role := newManagedRole()
@@ -39,8 +38,8 @@ func newRegistration(t *testing.T) (client.WithWatch, *reconciler) {
 	return karmada, r
 }
 
-// deletePermissions deletes all roles of the agent, as the garbage collector does after the
-// ClusterRole of the agent was deleted.
+// deletePermissions deletes all of the agent's roles, as the garbage collector does after the agent's
+// ClusterRole was deleted.
 func deletePermissions(t *testing.T, karmada client.Client) {
 	t.Helper()
 	for _, right := range agent.RBACObjects("east", "clusters") {
@@ -50,7 +49,7 @@ func deletePermissions(t *testing.T, karmada client.Client) {
 	}
 }
 
-// setMode stores the sync mode of the Cluster and runs the controller.
+// setMode stores the Cluster's sync mode and runs the controller.
 func setMode(t *testing.T, karmada client.Client, r *reconciler, mode clusterv1alpha1.ClusterSyncMode) {
 	t.Helper()
 	cluster := newPullCluster()

@@ -21,9 +21,9 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// needsPass reports whether the controller still has to act on a request. It returns false for a
-// request that the controller declined to approve, because a later automatic approval would be
-// useless: the requester may have stopped waiting.
+// needsPass reports whether the controller still has to process the request. It returns false for a
+// request that the controller declined to approve. Approving it automatically later would be useless,
+// because the requester may no longer wait.
 func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 	approved := findCondition(csr, certificatesv1.CertificateApproved)
 	if findCondition(csr, certificatesv1.CertificateDenied) != nil || findCondition(csr, certificatesv1.CertificateFailed) != nil {
@@ -45,15 +45,14 @@ func findCondition(csr *certificatesv1.CertificateSigningRequest,
 	return &csr.Status.Conditions[i]
 }
 
-// awaitsManualDecision reports whether a request waits for a manual decision.
+// awaitsManualDecision reports whether the request waits for a user to approve it.
 func awaitsManualDecision(csr *certificatesv1.CertificateSigningRequest) bool {
 	return findCondition(csr, agent.ConditionNotApproved) != nil && len(csr.Status.Certificate) == 0 &&
 		findCondition(csr, certificatesv1.CertificateApproved) == nil && findCondition(csr, certificatesv1.CertificateDenied) == nil &&
 		findCondition(csr, certificatesv1.CertificateFailed) == nil
 }
 
-// processRequest decides on a request, or deletes an expired request that waits for a manual
-// decision.
+// processRequest decides about the request, or deletes it if the period for a manual decision is over.
 func (r *reconciler) processRequest(ctx context.Context, name string) (requeueAfter time.Duration, err error) {
 	csr := &certificatesv1.CertificateSigningRequest{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, csr)
@@ -68,14 +67,14 @@ func (r *reconciler) processRequest(ctx context.Context, name string) (requeueAf
 	return 0, nil
 }
 
-// deleteIfExpired deletes a request whose period for a manual decision is over. Otherwise it
-// returns the remaining time.
+// deleteIfExpired deletes a request whose period for a manual decision is over. Otherwise it returns
+// the remaining time.
 func (r *reconciler) deleteIfExpired(ctx context.Context,
 	csr *certificatesv1.CertificateSigningRequest) (requeueAfter time.Duration, err error) {
 	if remaining := csr.CreationTimestamp.Add(manualDecisionPeriod).Sub(r.now()); remaining > 0 {
 		return remaining, nil
 	}
-	// The preconditions are needed because a user may approve the request at the same time.
+	// Set preconditions, because a user may approve the request at the same time.
 	if err := r.karmada.Delete(ctx, csr, client.Preconditions{UID: &csr.UID,
 		ResourceVersion: &csr.ResourceVersion}); client.IgnoreNotFound(err) != nil {
 		return 0, fmt.Errorf("deleting CertificateSigningRequest %q, which was not approved: %w", csr.Name, err)
@@ -83,7 +82,7 @@ func (r *reconciler) deleteIfExpired(ctx context.Context,
 	return 0, nil
 }
 
-// decideRequest approves a request, or records why it needs a manual approval.
+// decideRequest approves the request, or records why it needs a manual approval.
 func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (wait bool, err error) {
 	request, ok := agent.RecognizeRequest(csr)
 	if !ok {
@@ -145,8 +144,8 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 	return facts, err
 }
 
-// readClusters returns the Clusters with the name of a cluster, or with the name of a Secret that
-// the agent of the cluster can read.
+// readClusters returns the Clusters whose name is the given name, or is the name of a Secret that the
+// cluster's agent can read.
 func (r *reconciler) readClusters(ctx context.Context, name string) (clusters []clusterv1alpha1.Cluster, err error) {
 	for _, name := range agent.ReadableSecrets(name) {
 		cluster := clusterv1alpha1.Cluster{}
@@ -161,7 +160,7 @@ func (r *reconciler) readClusters(ctx context.Context, name string) (clusters []
 	return clusters, nil
 }
 
-// readScope reads the scope of the requester's token, if the token has one.
+// readScope reads the scope of the requester's token if the token has one.
 func (r *reconciler) readScope(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, facts *agent.RequestFacts) error {
 	facts.IsScoped = slices.Contains(csr.Spec.Groups, agent.ScopedGroup)
 	id, ok := strings.CutPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix)
@@ -181,8 +180,8 @@ func (r *reconciler) readScope(ctx context.Context, csr *certificatesv1.Certific
 	return nil // the decision reports an unknown scope
 }
 
-// reviewPermissions reviews the permissions of the requester and, if the request is for a
-// certificate of GeneratorUser, the permissions of GeneratorUser.
+// reviewPermissions reviews the requester's permissions and, if the request is for GeneratorUser's
+// certificate, also GeneratorUser's permissions.
 func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request,
 	facts *agent.RequestFacts) (err error) {
 	requester := authorizationv1.SubjectAccessReviewSpec{User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups,
@@ -206,7 +205,7 @@ func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.
 	return err
 }
 
-// isGeneratorUnlimited reports whether GeneratorUser may do everything, because a role allows
+// isGeneratorUnlimited reports whether GeneratorUser may do everything, because a role permits
 // everything, or because GeneratorUser may create any role and no admission policy limits this.
 func (r *reconciler) isGeneratorUnlimited(ctx context.Context) (bool, error) {
 	generator := authorizationv1.SubjectAccessReviewSpec{User: agent.GeneratorUser, Groups: []string{agent.Group, "system:authenticated"}}
@@ -246,7 +245,7 @@ func convertExtra(extra map[string]certificatesv1.ExtraValue) map[string]authori
 	return converted
 }
 
-// grantManuallyApproved grants the permissions of an agent whose certificate was approved manually.
+// grantManuallyApproved grants the permissions of an agent whose certificate a user approved.
 func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request,
 	facts agent.RequestFacts) (wait bool, err error) {
 	if request.Generator || !agent.IsValidName(request.Cluster) {

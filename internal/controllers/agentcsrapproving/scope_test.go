@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// newScopedToken returns the Secret of the token abcdef with the scope.
+// newScopedToken returns the Secret of the token abcdef, which has the given scope.
 func newScopedToken(scope string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "kube-system", Name: "bootstrap-token-abcdef", Annotations: map[string]string{clusterv1alpha1.RegistrationScopeAnnotation: scope},
@@ -42,7 +42,7 @@ func TestScopeOfTokenLimitsRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := newRequest(t, "east-1", "east")
 			request.Spec.Username, request.Spec.Groups = "system:bootstrap:abcdef", []string{agent.BootstrapGroup, agent.ScopedGroup}
-			// The namespace is left over from an earlier registration.
+			// The namespace remains from an earlier registration.
 			objects := []client.Object{request, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace("east")}}}
 			if test.token != nil {
 				objects = append(objects, test.token)

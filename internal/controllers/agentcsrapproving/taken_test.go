@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// A cluster joins in push mode after the decision, and before the agent gets its ClusterRole.
+// A cluster joins in push mode after the decision, but before the agent gets its ClusterRole.
 func TestNameTakenAfterDecisionIsReleased(t *testing.T) {
 	request := newRequest(t, "east-1", "east")
 	inner := newControlPlane(t, request)
