@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// setBoundsCondition updates the condition about the limits that the member exceeded recently.
+// setBoundsCondition updates the condition about the limits that the member recently exceeded.
 func (c *controller) setBoundsCondition(cluster *clusterv1alpha1.Cluster, target *member.Member) {
 	if target == nil {
 		return
@@ -26,8 +26,8 @@ func (c *controller) setBoundsCondition(cluster *clusterv1alpha1.Cluster, target
 	}
 }
 
-// recordBoundsEvents records an event when a member begins to exceed limits, and another when this
-// ends.
+// recordBoundsEvents records an event when the member begins to exceed limits, and another event when
+// this ends.
 func (c *controller) recordBoundsEvents(stored, reported *clusterv1alpha1.Cluster) {
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)

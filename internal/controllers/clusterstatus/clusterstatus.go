@@ -1,8 +1,8 @@
-// Package clusterstatus probes the member and writes the health, version, APIs and resources of the
-// member to the status of the Cluster.
+// Package clusterstatus probes each member and writes its health, version, APIs and resources to the
+// status of its Cluster.
 //
-// Every member has its own worker. If a value cannot be read, the status keeps the last observed
-// value, and a condition reports the failure.
+// Every member has its own worker. If something cannot be read from the member, the status keeps the
+// last observed value, and a condition reports the failure.
 package clusterstatus
 
 import (
@@ -35,25 +35,25 @@ const Name = "cluster-status-controller"
 type Options struct {
 	// Period is the time between two probes of a member.
 	Period time.Duration
-	// Thresholds define how long a change of health must last before it is reported.
+	// Thresholds specify how long a change of health must last before it is reported.
 	Thresholds domain.Thresholds
-	// Inventory enables the watches of the nodes and Pods in members. The resources of members are
-	// computed from these watches.
+	// Inventory enables the watches for the members' nodes and Pods, from which the members' resources
+	// are computed.
 	Inventory bool
-	// Models enables the grading of nodes by the resource models in the Cluster.
+	// Models enables grading nodes by the Cluster's resource models.
 	Models bool
-	// InventoryTimeout is the time after which a failure is reported if the first lists of nodes
-	// and Pods have not arrived. The lists continue after that. 0 means no limit.
+	// InventoryTimeout is the time after which a failure is reported if the first lists of nodes and
+	// Pods have not been received. The controller continues to wait for them. 0 means no limit.
 	InventoryTimeout time.Duration
 	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// ClusterName is the name of the only served cluster. Empty means all clusters of the mode.
+	// ClusterName is the name of the only served cluster. Empty means all clusters in Mode.
 	ClusterName string
 	// OnHealthy is called after each healthy probe of a member. It may be nil.
 	OnHealthy func(ctx context.Context, cluster *clusterv1alpha1.Cluster)
 }
 
-// DefaultOptions returns the options for push mode clusters.
+// DefaultOptions returns the options for clusters in push mode.
 func DefaultOptions() Options {
 	return Options{
 		Period: 10 * time.Second, Thresholds: domain.DefaultThresholds(), Inventory: true, Models: true,
@@ -63,12 +63,13 @@ func DefaultOptions() Options {
 
 const (
 	baseDelay = 100 * time.Millisecond
-	// retryInterval is the delay before the next probe if a change is expected, because the member
-	// is unhealthy, or its health has not lasted long enough, or its first lists are missing.
+	// retryInterval is the delay before the next probe if the status is expected to change soon,
+	// because the member is unhealthy, its health has not lasted long enough, or its first lists are
+	// missing.
 	retryInterval = time.Second
 )
 
-// Members opens member clusters.
+// Members returns connections to member clusters.
 type Members interface {
 	GetForCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	OnUnhealthy(notify func(name string))
@@ -86,7 +87,7 @@ type controller struct {
 	metrics *clusterMetrics
 }
 
-// Add registers the controller with a manager.
+// Add registers the controller with mgr.
 func Add(mgr manager.Manager, members Members, o Options) error {
 	measured, err := newClusterMetrics(metrics.Registry)
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *controller) handleUpdate(older, newer *clusterv1alpha1.Cluster) {
 	}
 }
 
-// stopServing stops the worker of a cluster and closes the connection to the member.
+// stopServing stops the cluster's worker and closes the connection to the member.
 func (c *controller) stopServing(name string) {
 	c.queues.RemoveCluster(name)
 	c.members.CloseMember(name)
@@ -158,7 +159,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 		c.readDetails(ctx, stored, &result)
 	}
 	if ctx.Err() != nil {
-		// The cluster is no longer served, so the result of an interrupted probe is ignored.
+		// The cluster is no longer served, so ignore the result of the interrupted probe.
 		return reconcile.Result{}, ctx.Err()
 	}
 	reported := stored.DeepCopy()
@@ -178,8 +179,8 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	return reconcile.Result{RequeueAfter: c.requeueDelay(result, readiness)}, nil
 }
 
-// requeueDelay returns the delay until the next probe. An early probe costs little, because it
-// reads only the health.
+// requeueDelay returns the delay before the next probe. An early probe costs little, because it reads
+// only the health.
 func (c *controller) requeueDelay(result probeResult, readiness domain.ReadinessDecision) time.Duration {
 	pause := c.options.Period
 	if result.mayRecover || result.inventoryPending || readiness.Answering != nil {
@@ -191,8 +192,8 @@ func (c *controller) requeueDelay(result probeResult, readiness domain.Readiness
 	return pause
 }
 
-// recordEvents records events when a member becomes unready and when it is ready again. It records
-// no event for a new member that is ready.
+// recordEvents records an event when a member stops being ready, and another event when it is ready
+// again. It records no event for a new member that is ready.
 func (c *controller) recordEvents(stored, reported *clusterv1alpha1.Cluster, result probeResult) {
 	switch {
 	case result.inventoryErr != nil:
@@ -215,9 +216,9 @@ func (c *controller) recordEvents(stored, reported *clusterv1alpha1.Cluster, res
 	}
 }
 
-// isServed reports whether this process serves a cluster. It returns false for a cluster without
-// the finalizer, because that cluster is not prepared yet. A cluster in deletion is served until
-// its end, because its health decides whether its objects can be removed from the member.
+// isServed reports whether this process serves the cluster. It returns false for a cluster without the
+// finalizer, because that cluster is not prepared yet. A cluster in deletion is served until it no
+// longer exists, because its health determines whether its objects can be removed from the member.
 func (c *controller) isServed(cluster *clusterv1alpha1.Cluster) bool {
 	if cluster.Spec.SyncMode != c.options.Mode || c.options.ClusterName != "" && cluster.Name != c.options.ClusterName {
 		return false
@@ -225,15 +226,15 @@ func (c *controller) isServed(cluster *clusterv1alpha1.Cluster) bool {
 	return controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer)
 }
 
-// isServedName reports whether this process serves the cached cluster with this name.
+// isServedName reports whether this process serves the cached cluster with the given name.
 func (c *controller) isServedName(ctx context.Context, name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := c.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
 	return err == nil && c.isServed(cluster)
 }
 
-// setStatus writes the responses of the member to the status. It does not change fields for which
-// the member did not respond.
+// setStatus writes the member's responses to the status. It does not change fields for which the member
+// did not respond.
 func (c *controller) setStatus(cluster *clusterv1alpha1.Cluster, result probeResult) {
 	if result.version != "" {
 		cluster.Status.KubernetesVersion = result.version
@@ -248,7 +249,7 @@ func (c *controller) setStatus(cluster *clusterv1alpha1.Cluster, result probeRes
 	}
 }
 
-// setCredentialsCondition updates the condition about the credentials of the member.
+// setCredentialsCondition updates the condition about the member's credentials.
 func (c *controller) setCredentialsCondition(cluster *clusterv1alpha1.Cluster, target *member.Member) {
 	if target == nil {
 		return
@@ -266,7 +267,7 @@ func (c *controller) setCredentialsCondition(cluster *clusterv1alpha1.Cluster, t
 // credentialsPrefix is the prefix of the event reasons about credentials.
 const credentialsPrefix = "Credentials"
 
-// recordCredentialEvents records an event when the credentials must be renewed, and another when
+// recordCredentialEvents records an event when the credentials must be replaced, and another event when
 // they are valid again.
 func (c *controller) recordCredentialEvents(stored, reported *clusterv1alpha1.Cluster) {
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)

@@ -17,8 +17,8 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// TestDetailsAreReadWhenReady probes members that are healthy and serve v1.36.3. The last known
-// version of these members is v1.35.0.
+// TestDetailsAreReadWhenReady probes healthy members that serve v1.36.3. These members' last observed
+// version is v1.35.0.
 func TestDetailsAreReadWhenReady(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	condition := func(kind string, status metav1.ConditionStatus, since time.Duration) metav1.Condition {

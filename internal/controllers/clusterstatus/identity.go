@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// setIdentityCondition updates the condition about the identity of the member.
+// setIdentityCondition updates the condition about the member's identity.
 func (c *controller) setIdentityCondition(cluster *clusterv1alpha1.Cluster, result probeResult) {
 	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
 	if condition := domain.IdentityCondition(stored, result.identity, result.identityCause, cluster.Generation, c.now()); condition != nil {
@@ -18,8 +18,8 @@ func (c *controller) setIdentityCondition(cluster *clusterv1alpha1.Cluster, resu
 	}
 }
 
-// recordIdentityEvents records an event when the address of a cluster begins to lead to another
-// cluster, and another when this ends.
+// recordIdentityEvents records an event when the cluster's address begins to lead to another cluster,
+// and another event when this ends.
 func (c *controller) recordIdentityEvents(stored, reported *clusterv1alpha1.Cluster) {
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)

@@ -145,8 +145,8 @@ func (f fakeStatusWriter) Update(_ context.Context, object client.Object, _ ...c
 	return nil
 }
 
-// BenchmarkIdleMembers measures the cost of 50 members in which nothing changes. One round consists
-// of one probe of each member, as happens every 10 seconds. The API servers run in this process, so
+// BenchmarkIdleMembers measures the cost of 50 members in which nothing changes. One round consists of
+// one probe of each member, which happens every 10 seconds. The API servers run in this process, so
 // their cost is included.
 func BenchmarkIdleMembers(b *testing.B) {
 	const number = 50
@@ -205,7 +205,7 @@ func BenchmarkIdleMembers(b *testing.B) {
 	b.ReportMetric(float64(stats.Sys)/(1<<20), "MiB-process")
 }
 
-// cpuTime returns the CPU time of this process.
+// cpuTime returns this process's CPU time.
 func cpuTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -11,13 +11,13 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// memberLabel is the metric label that contains the name of the member.
+// memberLabel is the metric label that contains the member's name.
 const memberLabel = "member_cluster"
 
-// clusterGauge is a gauge with one value per cluster.
+// clusterGauge defines a gauge with one value per cluster.
 type clusterGauge struct {
 	name, help string
-	// value returns the value of the gauge for a Cluster. ok is false if the Cluster has no value.
+	// value returns the gauge's value for a Cluster. ok is false if there is no value.
 	value func(*clusterv1alpha1.Cluster) (value float64, ok bool)
 }
 
@@ -68,7 +68,6 @@ func resourceAmount(list func(*clusterv1alpha1.ResourceSummary) corev1.ResourceL
 	}
 }
 
-// clusterMetrics are the metrics of clusters.
 type clusterMetrics struct {
 	definitions []clusterGauge
 	gauges      []*prometheus.GaugeVec // one for each clusterGauge
@@ -90,7 +89,7 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 	return m, loop.RegisterMetric(registry, &m.duration)
 }
 
-// record sets the metrics of a Cluster. A gauge without a current value keeps its last value.
+// record sets a Cluster's metrics. A gauge without a current value keeps its last value.
 func (c *clusterMetrics) record(cluster *clusterv1alpha1.Cluster, took time.Duration) {
 	for i, definition := range c.definitions {
 		if value, ok := definition.value(cluster); ok {
@@ -100,7 +99,6 @@ func (c *clusterMetrics) record(cluster *clusterv1alpha1.Cluster, took time.Dura
 	c.duration.WithLabelValues(cluster.Name).Observe(took.Seconds())
 }
 
-// deleteCluster deletes the metrics of a cluster.
 func (c *clusterMetrics) deleteCluster(member string) {
 	for _, gauge := range c.gauges {
 		gauge.DeleteLabelValues(member)

@@ -29,8 +29,8 @@ func fullCluster(name string) *clusterv1alpha1.Cluster {
 	}
 }
 
-// gatherSeries returns the series of a registry with their values. The value of a histogram is
-// its number of observations.
+// gatherSeries returns the registry's series with their values. A histogram's value is its number of
+// observations.
 func gatherSeries(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

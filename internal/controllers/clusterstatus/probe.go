@@ -14,36 +14,35 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// probeResult is the result of one probe of a member.
 type probeResult struct {
 	ready  metav1.Condition
 	target *member.Member
 	// mayRecover is true if an unhealthy member may become healthy at any moment.
 	mayRecover bool
-	// identity is the result of the identity check. identityCause says why the member is not the
+	// identity is the result of the identity check. identityCause describes why the member is not the
 	// registered cluster.
 	identity      domain.IdentityCheck
 	identityCause string
 
-	// apisRead is true if the APIs of the member were read.
+	// apisRead is true if the member's APIs were read.
 	apisRead    bool
 	version     string
 	enablements []clusterv1alpha1.APIEnablement
 	complete    bool
-	// isUnknown reports whether discovery returned no result for a group version. A nil function
-	// means that all group versions are known.
+	// isUnknown reports whether discovery returned no result for the group version. Nil means that
+	// discovery returned results for all group versions.
 	isUnknown func(groupVersion string) bool
 	nodes     *clusterv1alpha1.NodeSummary
 	resources *clusterv1alpha1.ResourceSummary
-	// inventoryPending is true while the first lists of nodes and Pods are missing. inventoryErr is
-	// set if these lists take too long.
+	// inventoryPending is true while the first lists of nodes and Pods have not been received.
+	// inventoryErr is set if they take too long.
 	inventoryPending bool
 	inventoryErr     error
 }
 
 func (p probeResult) healthy() bool { return p.ready.Status == metav1.ConditionTrue }
 
-// probe reads the health of the member.
+// probe determines the member's health and the resulting condition Ready.
 func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster) probeResult {
 	now := metav1.NewTime(c.now())
 	target, health, err := c.probeHealth(ctx, cluster)
@@ -65,8 +64,8 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	}
 }
 
-// probeHealth probes a member. If the member rejects the credentials, it reads the credentials
-// again and probes the member once more.
+// probeHealth probes a member. If the member rejects the credentials, probeHealth reads the credentials
+// again and retries once.
 func (c *controller) probeHealth(ctx context.Context,
 	cluster *clusterv1alpha1.Cluster) (target *member.Member, health member.Health, err error) {
 	for range 2 {
@@ -99,8 +98,8 @@ func (c *controller) readDetails(ctx context.Context, cluster *clusterv1alpha1.C
 	}
 }
 
-// unknownGroupVersions returns a function that reports whether a failed discovery returned no
-// result about a group version.
+// unknownGroupVersions returns a function that reports whether discovery, which failed with err,
+// returned no result for a group version.
 func unknownGroupVersions(err error) func(groupVersion string) bool {
 	failed, named := discovery.GroupDiscoveryFailedErrorGroups(err)
 	return func(groupVersion string) bool {
@@ -110,7 +109,7 @@ func unknownGroupVersions(err error) func(groupVersion string) bool {
 	}
 }
 
-// readInventory reads the nodes and resources of the member.
+// readInventory reads the member's nodes and resources.
 func (c *controller) readInventory(ctx context.Context, cluster *clusterv1alpha1.Cluster, result *probeResult) {
 	var models []clusterv1alpha1.ResourceModel
 	if c.options.Models {

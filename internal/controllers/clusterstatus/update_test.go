@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// fakeMembers opens no members. It records the members that are closed.
+// fakeMembers returns no connections. It records the members whose connections are closed.
 type fakeMembers struct{ closed []string }
 
 func (f *fakeMembers) GetForCluster(context.Context, *clusterv1alpha1.Cluster) (*member.Member, error) {
