@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 )
 
-// These kinds are read as unstructured objects, so that this controller shares the caches of
+// These kinds are read as unstructured objects, so that this controller shares the caches that contain
 // templates.
 var (
 	namespaces          = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
@@ -54,7 +54,7 @@ func (r *reconciler) allowedSubjects(ctx context.Context, cluster string) (imper
 	return impersonation.SubjectsOf(roles, bindings, cluster), err
 }
 
-// forEachObject calls visit with every object of a kind. visit must not change the object.
+// forEachObject calls visit with every object of the given kind. visit must not change the object.
 func (r *reconciler) forEachObject(ctx context.Context, kind schema.GroupVersionKind, visit func(*unstructured.Unstructured) error) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -85,13 +85,13 @@ func bindingOf(object *unstructured.Unstructured) (rbacv1.ClusterRoleBinding, er
 	return binding, convertFields(object, &binding, "roleRef", "subjects")
 }
 
-// roleNameOf returns the name of the role of a ClusterRoleBinding.
+// roleNameOf returns the name of the role to which a ClusterRoleBinding refers.
 func roleNameOf(object *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(object.Object, "roleRef", "name")
 	return name
 }
 
-// convertFields converts the given fields of an object.
+// convertFields converts only the given fields of an object.
 func convertFields(object *unstructured.Unstructured, into any, fields ...string) error {
 	selected := map[string]any{}
 	for _, field := range fields {

@@ -21,8 +21,8 @@ import (
 
 func ignoreDelete(event.DeleteEvent) bool { return false }
 
-// onlyImpersonatorChanges returns a predicate that selects new Clusters, and Clusters whose
-// reference to the impersonator Secret changed.
+// onlyImpersonatorChanges returns a predicate that selects new Clusters, and Clusters whose reference
+// to the impersonator Secret changed.
 func onlyImpersonatorChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -34,8 +34,8 @@ func onlyImpersonatorChanges() predicate.Predicate {
 	}
 }
 
-// onlyCreated returns a predicate that selects objects that are created after the start. It ignores
-// the initial list, because the events of the Clusters start the first passes.
+// onlyCreated returns a predicate that selects objects that are created after the start. It ignores the
+// initial list, because the Clusters' events already cause the first passes.
 func onlyCreated() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -44,8 +44,8 @@ func onlyCreated() predicate.Predicate {
 	}
 }
 
-// newWorkHandler returns a handler that queues the Cluster of a deleted Work. In a pull mode
-// cluster the Work is created again after a delay.
+// newWorkHandler returns a handler that queues the Cluster of a deleted Work. In pull mode, the Work is
+// created again only after a delay.
 func (r *reconciler) newWorkHandler() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q loop.Queue[reconcile.Request]) {
 		for _, request := range requestForWork(e.Object) {
@@ -54,8 +54,8 @@ func (r *reconciler) newWorkHandler() handler.EventHandler {
 	}}
 }
 
-// onlyAccessRoleChanges returns a predicate that selects ClusterRoles that give or gave access to a
-// cluster and whose rules changed.
+// onlyAccessRoleChanges returns a predicate that selects ClusterRoles whose rules changed and that
+// grant or granted access to a cluster.
 func onlyAccessRoleChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && givesAccess(e.Object) },
@@ -67,14 +67,14 @@ func onlyAccessRoleChanges() predicate.Predicate {
 }
 
 // onlyAccessBindingChanges returns a predicate that selects created, changed and deleted
-// ClusterRoleBindings whose role gives access to a cluster. If the role does not exist yet, the
-// event of its creation starts a pass.
+// ClusterRoleBindings whose role grants access to a cluster. If the role does not exist yet, the event
+// of its creation causes a pass.
 func (r *reconciler) onlyAccessBindingChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && r.bindsAccessRole(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			// roleRef is compared although it is immutable, because the ClusterRoleBinding may have
-			// been deleted and created again while the watch was interrupted.
+			// Compare roleRef although it is immutable, because the ClusterRoleBinding may have been
+			// deleted and created again while the watch was interrupted.
 			return haveDifferentFields(e.ObjectOld, e.ObjectNew, "subjects", "roleRef") &&
 				(r.bindsAccessRole(e.ObjectOld) || r.bindsAccessRole(e.ObjectNew))
 		},
@@ -82,20 +82,19 @@ func (r *reconciler) onlyAccessBindingChanges() predicate.Predicate {
 	}
 }
 
-// bindsAccessRole reports whether the role of a binding gives access to a cluster.
+// bindsAccessRole reports whether the role to which a binding refers grants access to a cluster.
 func (r *reconciler) bindsAccessRole(object client.Object) bool {
 	binding, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return false
 	}
 	role := newUnstructured(clusterRoles)
-	// The context cannot be canceled, because a predicate gets no context. The call does not wait,
-	// because it reads from a cache.
+	// A predicate receives no context. The call does not block, because it reads from a cache.
 	err := r.readFromCache(context.Background(), types.NamespacedName{Name: roleNameOf(binding)}, role)
 	return err == nil && givesAccess(role)
 }
 
-// givesAccess reports whether a ClusterRole gives access to a cluster. It returns true for a
+// givesAccess reports whether a ClusterRole grants access to a cluster. It returns true for a
 // ClusterRole that cannot be parsed, so that the pass reports the error.
 func givesAccess(object client.Object) bool {
 	content, ok := object.(*unstructured.Unstructured)
@@ -120,11 +119,10 @@ func haveDifferentFields(older, newer client.Object, fields ...string) bool {
 	return false
 }
 
-// requestsForAllClusters returns a request for each Cluster.
 func (r *reconciler) requestsForAllClusters(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &clusterv1alpha1.ClusterList{}
 	if err := r.karmada.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// The error is only logged, because a read from a cache fails only when the process ends.
+		// Only log the error, because a read from a cache fails only when the process ends.
 		log.FromContext(ctx).Error(err, "cannot enqueue clusters")
 		return nil
 	}
@@ -135,7 +133,8 @@ func (r *reconciler) requestsForAllClusters(ctx context.Context, _ client.Object
 	return requests
 }
 
-// requestForNamespace returns a request for the Cluster of an execution namespace.
+// requestForNamespace returns a request for the Cluster whose execution namespace is the given
+// Namespace.
 func requestForNamespace(_ context.Context, namespace client.Object) []reconcile.Request {
 	if cluster, ok := work.ClusterOf(namespace.GetName()); ok {
 		return requestFor(cluster)
@@ -143,7 +142,7 @@ func requestForNamespace(_ context.Context, namespace client.Object) []reconcile
 	return nil
 }
 
-// requestForWork returns a request for the Cluster of a Work of this controller.
+// requestForWork returns a request for the Cluster of a Work that this controller created.
 func requestForWork(object client.Object) []reconcile.Request {
 	switch object.GetName() {
 	case work.Name(clusterRoles.Kind, "", impersonation.ImpersonatorName),

@@ -14,8 +14,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// asUnstructured returns an object as an unstructured object, because the cache contains objects in
-// this form.
+// asUnstructured returns the object as an unstructured object, which is the form in which the cache
+// contains objects.
 func asUnstructured(t *testing.T, kind schema.GroupVersionKind, object client.Object) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)

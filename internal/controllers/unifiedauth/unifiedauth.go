@@ -1,12 +1,11 @@
-// Package unifiedauth keeps a ClusterRole and a ClusterRoleBinding in each member. These two
-// objects allow the proxy of the control plane to impersonate the users to whom a
-// ClusterRoleBinding of the control plane gives access to the cluster.
+// Package unifiedauth keeps a ClusterRole and a ClusterRoleBinding in each member. These two objects
+// permit the control plane's proxy to impersonate the users to whom one of the control plane's
+// ClusterRoleBindings grants access to the cluster.
 //
 // The ClusterRole and the ClusterRoleBinding are delivered to members in separate Works, which the
-// Cluster owns. This controller never deletes these Works, because they are deleted together with
-// the Cluster. If a Cluster loses its reference to the impersonator Secret, its Works are kept. If
-// a binding manages the Work of an object with the same name, this controller does not change that
-// Work.
+// Cluster owns. This controller never deletes these Works, because they are deleted together with the
+// Cluster. If a Cluster loses its reference to the impersonator Secret, its Works are kept. If a
+// binding manages the Work of an object with the same name, this controller does not change that Work.
 package unifiedauth
 
 import (
@@ -41,7 +40,7 @@ const Name = "unified-auth-controller"
 type Options struct {
 	// Workers is the number of Clusters that are processed in parallel.
 	Workers int
-	// Backoff is the backoff for Clusters that failed.
+	// Backoff is the exponential backoff for Clusters that failed.
 	Backoff loop.Backoff
 }
 
@@ -55,7 +54,7 @@ type reconciler struct {
 	events  *loop.Events
 }
 
-// Add registers the controller with a manager.
+// Add registers the controller with mgr.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(),
@@ -79,7 +78,7 @@ func Add(mgr manager.Manager, o Options) error {
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster, executionNamespace := &clusterv1alpha1.Cluster{}, newUnstructured(namespaces)
-	// A missing object is no error, because the event of its creation starts another pass.
+	// Ignore an object that does not exist, because the event of its creation causes another pass.
 	if err := r.readFromCache(ctx, request.NamespacedName, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -95,8 +94,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.recordOutcome(cluster, r.syncWorks(ctx, cluster))
 }
 
-// syncWorks creates or updates the Works of the ClusterRole and the ClusterRoleBinding, and records
-// an event if it wrote a Work.
+// syncWorks creates or updates the Works of the ClusterRole and the ClusterRoleBinding, and records an
+// event if it wrote a Work.
 func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	subjects, err := r.allowedSubjects(ctx, cluster.Name)
 	if err != nil {
@@ -128,8 +127,8 @@ func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Clu
 	return nil
 }
 
-// controlPlaneID returns the ID of the control plane, which join stores in the objects of a member
-// too. It is empty if the API server has not created its namespaces yet.
+// controlPlaneID returns the control plane's ID, which join also stores in the member's objects. It is
+// empty if the API server has not created its namespaces yet.
 func (r *reconciler) controlPlaneID(ctx context.Context) (string, error) {
 	namespace := newUnstructured(namespaces)
 	err := r.readFromCache(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, namespace)
@@ -141,15 +140,15 @@ func manifestOf(object runtime.Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("converting %T: %w", object, err)
 	}
-	// A null in a merge patch removes the field, so a Work with nulls would never equal the stored
-	// Work. The nulls are therefore removed.
+	// Remove nulls, because a null in a merge patch removes the field, so a Work that contains nulls
+	// would never equal the stored Work.
 	maps.DeleteFunc(content, func(_ string, value any) bool { return value == nil })
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// ensureWork creates or updates the Work of one object, and reports whether it wrote the Work. It
-// does not change a Work that another owner manages or that is being deleted. The deletion event of
-// such a Work causes the next reconcile.
+// ensureWork creates or updates one object's Work, and reports whether it wrote the Work. It does not
+// change a Work that another owner manages or that is in deletion. When such a Work is deleted, its
+// deletion event causes the next pass.
 func (r *reconciler) ensureWork(ctx context.Context, cluster *clusterv1alpha1.Cluster,
 	manifest *unstructured.Unstructured) (written bool, err error) {
 	stored := &workv1alpha1.Work{}
@@ -187,8 +186,7 @@ func (r *reconciler) createWork(ctx context.Context, cluster *clusterv1alpha1.Cl
 	return nil
 }
 
-// renderWork renders the Work with the given permanent ID. If the ID is empty, it generates a new
-// one.
+// renderWork renders the Work with the given permanent ID. If id is empty, it generates a new ID.
 func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured, id string) (*workv1alpha1.Work, error) {
 	if id == "" {
 		id = uuid.NewString()
@@ -199,7 +197,7 @@ func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstruc
 	})
 }
 
-// isManagedHere reports whether this controller manages the Work: the Work is not being deleted, no
+// isManagedHere reports whether this controller manages the Work: the Work is not in deletion, no
 // binding manages it, and its owner is not an earlier Cluster of the same name.
 func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	if stored.DeletionTimestamp != nil || work.HasBinding(stored) {
@@ -209,7 +207,7 @@ func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	return controller == nil || controller.UID == owner
 }
 
-// readFromCache reads an object from the cache. The object must not be changed.
+// readFromCache reads an object from the cache. The caller must not change the object.
 func (r *reconciler) readFromCache(ctx context.Context, key types.NamespacedName, into client.Object) error {
 	if err := r.karmada.Get(ctx, key, into, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reading %T %s: %w", into, key, err)
@@ -217,7 +215,7 @@ func (r *reconciler) readFromCache(ctx context.Context, key types.NamespacedName
 	return nil
 }
 
-// recordOutcome records a failure as an event and returns the result of the pass.
+// recordOutcome records a failure as an event and returns the pass's result.
 func (r *reconciler) recordOutcome(cluster *clusterv1alpha1.Cluster, err error) (reconcile.Result, error) {
 	if loop.IsStale(err) {
 		return loop.Result(err)

@@ -29,8 +29,7 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// fixture is a reconciler over a fake store that counts writes. It does not test the event
-// handlers.
+// fixture is a reconciler with a fake store that counts writes. It does not run the event handlers.
 type fixture struct {
 	t *testing.T
 	*reconciler
@@ -65,7 +64,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	return f
 }
 
-// reconcileOnce runs one pass for cluster m1 and returns its writes.
+// reconcileOnce runs one pass for cluster m1 and returns the pass's writes.
 func (f *fixture) reconcileOnce() []string {
 	f.t.Helper()
 	f.writes = nil
@@ -87,7 +86,7 @@ func (f *fixture) update(object client.Object, mutate func()) {
 	}
 }
 
-// readWork reads a Work of m1 and its manifest.
+// readWork reads one of m1's Works and its manifest.
 func (f *fixture) readWork(name string) (*workv1alpha1.Work, *unstructured.Unstructured) {
 	f.t.Helper()
 	stored := &workv1alpha1.Work{}
