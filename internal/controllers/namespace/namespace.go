@@ -1,12 +1,12 @@
-// Package namespace creates and updates a Work for each Namespace in each cluster. No policy is
-// needed.
+// Package namespace creates and updates a Work for each Namespace in each cluster. This requires no
+// policy.
 //
-// Each pair of Namespace and cluster is a separate item of the queue, so that failed writes for one
-// cluster do not delay other clusters. This controller never deletes a Work, because the Namespace
-// owns the Work, and the garbage collector deletes the Work together with the Namespace. If a
-// Namespace is excluded later, its Works are kept unchanged. If a binding manages the Work of a
-// Namespace, this controller only adds the Namespace as an owner, so that the Work and the objects
-// in the member are kept when the binding is deleted.
+// Each pair of Namespace and cluster is a separate item in the queue, so that failed writes for one
+// cluster do not delay other clusters. This controller never deletes a Work, because the Namespace owns
+// the Work, and the garbage collector deletes the Work together with the Namespace. If a Namespace is
+// excluded from propagation later, its Works are kept unchanged. If a binding manages a Namespace's
+// Work, this controller only adds the Namespace as an owner, so that the Work and the objects in the
+// member are kept when the binding is deleted.
 package namespace
 
 import (
@@ -45,15 +45,16 @@ var gvk = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 type Options struct {
 	// Workers is the number of pairs of Namespace and cluster that are processed in parallel.
 	Workers int
-	// Backoff is the backoff for pairs that failed.
+	// Backoff is the exponential backoff for pairs that failed.
 	Backoff loop.Backoff
-	// SkippedNamespaces are not propagated.
+	// SkippedNamespaces are the namespaces that are not propagated.
 	SkippedNamespaces tenancy.SkippedNamespaces
-	// AllowedOverrides are the fields of a Namespace that ClusterOverridePolicies may change.
+	// AllowedOverrides specifies the changes that ClusterOverridePolicies may make outside a
+	// Namespace's content.
 	AllowedOverrides override.Options
 }
 
-// DefaultOptions returns options that skip only the Namespaces of the control plane itself.
+// DefaultOptions returns options that skip only the control plane's own Namespaces.
 func DefaultOptions() Options {
 	return Options{Workers: 5, Backoff: loop.DefaultBackoff()}
 }
@@ -69,7 +70,7 @@ type reconciler struct {
 	events  *loop.Events
 }
 
-// Add registers the controller with a manager.
+// Add registers the controller with mgr.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		options: o, karmada: mgr.GetClient(),
@@ -105,7 +106,8 @@ func (r *reconciler) Reconcile(ctx context.Context, pair request) (reconcile.Res
 		{pair.namespace, namespace}, {pair.cluster, cluster}, {work.ExecutionNamespace(pair.cluster), executionNamespace},
 	} {
 		if err := r.readFromCache(ctx, each.name, each.into); err != nil {
-			// A missing object is no error, because the event of its creation starts another pass.
+			// Ignore an object that does not exist, because the event of its creation causes another
+			// pass.
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
@@ -116,7 +118,7 @@ func (r *reconciler) Reconcile(ctx context.Context, pair request) (reconcile.Res
 	return r.recordOutcome(namespace, pair, r.ensureWork(ctx, namespace, cluster))
 }
 
-// readFromCache reads a cluster-scoped object from the cache. The object must not be changed.
+// readFromCache reads a cluster-scoped object from the cache. The caller must not change the object.
 func (r *reconciler) readFromCache(ctx context.Context, name string, into client.Object) error {
 	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, into, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
@@ -124,9 +126,9 @@ func (r *reconciler) readFromCache(ctx context.Context, name string, into client
 	return nil
 }
 
-// ensureWork creates or updates the Work of a Namespace in a cluster. It does not change a Work
-// that another owner manages or that is being deleted. The deletion event of such a Work starts the
-// next pass.
+// ensureWork creates or updates the Namespace's Work for the cluster. It does not change a Work that
+// another owner manages or that is in deletion. When such a Work is deleted, its deletion event causes
+// the next pass.
 func (r *reconciler) ensureWork(ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) error {
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: workName(namespace.GetName())}
 	stored, err := r.storedWork(ctx, key)
@@ -144,7 +146,7 @@ func (r *reconciler) ensureWork(ctx context.Context, namespace *unstructured.Uns
 		return err
 	}
 	if desired.Name != key.Name {
-		// An override gave the Namespace another name, so the Work has another name too.
+		// An override renamed the Namespace, so the Work has another name too.
 		key.Name = desired.Name
 		if stored, err = r.storedWork(ctx, key); err != nil || stored != nil && !isManagedHere(stored, namespace.GetUID()) {
 			return err
@@ -178,8 +180,8 @@ func (r *reconciler) addOwner(ctx context.Context, namespace *unstructured.Unstr
 	return err
 }
 
-// storedWork returns the Work from the cache, or nil if the cache does not contain it. The Work
-// must not be changed.
+// storedWork returns the Work from the cache, or nil if the cache does not contain it. The caller must
+// not change the Work.
 func (r *reconciler) storedWork(ctx context.Context, key types.NamespacedName) (*workv1alpha1.Work, error) {
 	stored := &workv1alpha1.Work{}
 	err := r.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy)
@@ -192,7 +194,7 @@ func (r *reconciler) storedWork(ctx context.Context, key types.NamespacedName) (
 	return stored, nil
 }
 
-// isManagedHere reports whether this controller manages the Work: the Work is not being deleted, no
+// isManagedHere reports whether this controller manages the Work: the Work is not in deletion, no
 // binding manages it, and its owner is not an earlier Namespace of the same name.
 func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	if stored.DeletionTimestamp != nil || work.HasBinding(stored) {
@@ -202,8 +204,8 @@ func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	return controller == nil || controller.UID == owner
 }
 
-// renderWork renders the Work of a Namespace. It keeps the permanent ID of a stored Work, or
-// generates a new one.
+// renderWork renders the Namespace's Work. It keeps the stored Work's permanent ID, or generates a new
+// one if there is no stored Work.
 func (r *reconciler) renderWork(
 	ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work,
 ) (*workv1alpha1.Work, error) {
@@ -231,7 +233,7 @@ func newNamespace() *unstructured.Unstructured {
 	return namespace
 }
 
-// recordOutcome records a failure as an event and returns the result of the pass.
+// recordOutcome records a failure as an event and returns the pass's result.
 func (r *reconciler) recordOutcome(namespace *unstructured.Unstructured, pair request, err error) (reconcile.Result, error) {
 	if loop.IsStale(err) {
 		return loop.Result(err)
@@ -239,8 +241,7 @@ func (r *reconciler) recordOutcome(namespace *unstructured.Unstructured, pair re
 	reason := policyv1alpha1.EventReasonApplyOverridePolicyFailed
 	var mistake *override.RuleError
 	if errors.As(err, &mistake) {
-		// The error is not retried, because a change of the policy by its author starts another
-		// pass.
+		// Do not retry, because the policy's author must change the policy, which causes another pass.
 		r.events.RecordClusterFailure(pair.cluster, namespace, reason, fmt.Errorf("cluster %q: %w", pair.cluster, err))
 		return reconcile.Result{}, nil
 	}

@@ -27,8 +27,7 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// fixture is a reconciler over a fake store that counts writes. It does not test the event
-// handlers.
+// fixture is a reconciler with a fake store that counts writes. It does not run the event handlers.
 type fixture struct {
 	t *testing.T
 	*reconciler
@@ -59,7 +58,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	return f
 }
 
-// reconcileOnce runs one pass for Namespace shop in cluster m1 and returns its writes.
+// reconcileOnce runs one pass for Namespace shop in cluster m1 and returns the pass's writes.
 func (f *fixture) reconcileOnce() []string {
 	f.t.Helper()
 	f.requests = nil

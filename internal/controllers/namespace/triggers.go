@@ -28,7 +28,7 @@ type (
 	handlers = handler.TypedFuncs[client.Object, request]
 )
 
-// isPropagated reports whether a Namespace is propagated to clusters. It returns false for the
+// isPropagated reports whether the Namespace is propagated to clusters. It returns false for the
 // Namespace default, because every cluster already has it.
 func isPropagated(namespace *unstructured.Unstructured, skipped tenancy.SkippedNamespaces) bool {
 	name := namespace.GetName()
@@ -36,11 +36,11 @@ func isPropagated(namespace *unstructured.Unstructured, skipped tenancy.SkippedN
 		!tenancy.IsExcludedFromPropagation(namespace)
 }
 
-// workName returns the name of the Work of a Namespace.
 func workName(namespace string) string { return work.Name(gvk.Kind, "", namespace) }
 
-// namespaceOf returns the Namespace whose Work has the given name. The name of a Work consists of
-// the name of its object and a hash. The hash also depends on the kind of the object.
+// namespaceOf returns the Namespace whose Work has the given name. A Work's name consists of its
+// object's name and a hash, which also depends on the object's kind. namespaceOf returns false if no
+// Namespace's Work has this name.
 func namespaceOf(name string) (string, bool) {
 	end := strings.LastIndexByte(name, '-')
 	if end < 0 {
@@ -49,8 +49,8 @@ func namespaceOf(name string) (string, bool) {
 	return name[:end], workName(name[:end]) == name
 }
 
-// newNamespaceHandlers returns handlers that queue a Namespace for all clusters. If the Namespace
-// is an execution namespace, it queues all Namespaces for the cluster of that execution namespace.
+// newNamespaceHandlers returns handlers that queue a Namespace for all clusters. For an execution
+// namespace, they instead queue all Namespaces for that execution namespace's cluster.
 func (r *reconciler) newNamespaceHandlers() handlers {
 	enqueue := func(ctx context.Context, object client.Object, q queue) {
 		if cluster, ok := work.ClusterOf(object.GetName()); ok {
@@ -75,17 +75,16 @@ func (r *reconciler) newNamespaceHandlers() handlers {
 	}
 }
 
-// hasPropagatedChange reports whether a propagated field of a Namespace changed.
+// hasPropagatedChange reports whether a propagated field of the Namespace changed.
 func hasPropagatedChange(older, newer client.Object) bool {
 	before, ok := older.(*unstructured.Unstructured)
 	after, ok2 := newer.(*unstructured.Unstructured)
 	return ok && ok2 && work.PrunedHash(before) != work.PrunedHash(after)
 }
 
-// newClusterHandlers returns handlers that queue all Namespaces for a cluster that was registered,
-// or whose labels, provider, region or zones changed, because override policies select clusters by
-// these fields. It ignores the initial list, because the events of the Namespaces queue all
-// clusters at the start.
+// newClusterHandlers returns handlers that queue all Namespaces for a cluster that was registered, or
+// whose labels, provider, region or zones changed, because override policies select clusters by these
+// fields. They ignore the initial list, because the Namespaces' events queue all clusters at the start.
 func (r *reconciler) newClusterHandlers() handlers {
 	return handlers{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -103,14 +102,14 @@ func (r *reconciler) newClusterHandlers() handlers {
 	}
 }
 
-// hasSelectorChange reports whether fields changed by which override policies select clusters.
+// hasSelectorChange reports whether a field by which override policies select clusters changed.
 func hasSelectorChange(older, newer *clusterv1alpha1.Cluster) bool {
 	return !maps.Equal(older.Labels, newer.Labels) || older.Spec.Provider != newer.Spec.Provider ||
 		older.Spec.Region != newer.Spec.Region || !slices.Equal(older.Spec.Zones, newer.Spec.Zones)
 }
 
-// newOverrideHandlers returns handlers that queue the Namespaces that an override policy selects,
-// or selected before the policy changed.
+// newOverrideHandlers returns handlers that queue the Namespaces that an override policy selects, or
+// selected before the policy changed.
 func (r *reconciler) newOverrideHandlers() handlers {
 	enqueue := func(ctx context.Context, q queue, policies ...client.Object) {
 		selected := func(namespace *unstructured.Unstructured) bool { return isSelectedBy(namespace, policies...) }
@@ -131,7 +130,7 @@ func (r *reconciler) newOverrideHandlers() handlers {
 	}
 }
 
-// isSelectedBy reports whether one of the override policies selects the Namespace.
+// isSelectedBy reports whether any of the override policies selects the Namespace.
 func isSelectedBy(namespace *unstructured.Unstructured, policies ...client.Object) bool {
 	return slices.ContainsFunc(policies, func(object client.Object) bool {
 		candidate, ok := object.(override.Object)
@@ -139,9 +138,8 @@ func isSelectedBy(namespace *unstructured.Unstructured, policies ...client.Objec
 	})
 }
 
-// newWorkHandlers returns handlers that queue a Namespace when its Work is deleted, or when the
-// Work is no longer managed by a binding. In a pull mode cluster a deleted Work is created again
-// after a delay.
+// newWorkHandlers returns handlers that queue a Namespace when its Work is deleted, or when a binding
+// no longer manages the Work. In pull mode, a deleted Work is created again only after a delay.
 func (r *reconciler) newWorkHandlers() handlers {
 	enqueue := func(object client.Object, q queue, delay time.Duration) {
 		namespace, ok := namespaceOf(object.GetName())
@@ -166,7 +164,8 @@ func (r *reconciler) newWorkHandlers() handlers {
 
 func everyNamespace(*unstructured.Unstructured) bool { return true }
 
-// propagatedNames returns the names of the Namespaces that are propagated and selected.
+// propagatedNames returns the names of the Namespaces that are propagated and for which selected
+// returns true.
 func (r *reconciler) propagatedNames(ctx context.Context, selected func(*unstructured.Unstructured) bool) []string {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -192,7 +191,7 @@ func (r *reconciler) clusterNames(ctx context.Context) []string {
 
 func (r *reconciler) listFromCache(ctx context.Context, into client.ObjectList) {
 	if err := r.karmada.List(ctx, into, client.UnsafeDisableDeepCopy); err != nil {
-		// The error is only logged, because a read from a cache fails only when the process ends.
+		// Only log the error, because a read from a cache fails only when the process ends.
 		log.FromContext(ctx).Error(fmt.Errorf("listing %T: %w", into, err), "cannot enqueue namespaces")
 	}
 }
