@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// openKarmada creates the client for the control plane. If no kubeconfig was given, the client uses the
-// agent's credentials.
+// openKarmada creates the client for the control plane. If the user gave no kubeconfig, the client uses
+// the agent's credentials.
 func (u *unregistration) openKarmada(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
@@ -52,8 +52,9 @@ func (u *unregistration) openKarmada(ctx context.Context) error {
 	return err
 }
 
-// readOwner sets the control plane whose objects are deleted in the member. If the control plane does not
-// respond, this is the agent's owner. It returns an error if the agent belongs to another control plane.
+// readOwner determines the control plane whose objects are deleted in the member. If the control plane
+// does not respond, this is the agent's owner. readOwner returns an error if the agent belongs to
+// another control plane.
 func (u *unregistration) readOwner(ctx context.Context) error {
 	if u.memberID == "" {
 		return nil
@@ -77,8 +78,8 @@ func (u *unregistration) readOwner(ctx context.Context) error {
 	return nil
 }
 
-// agentOwner returns the ID of the control plane of the installed agent, or an empty string if no
-// object of the agent names a control plane.
+// agentOwner returns the ID of the installed agent's control plane, or an empty string if none of the
+// agent's objects names a control plane.
 func (u *unregistration) agentOwner(ctx context.Context) (string, error) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: u.AgentName}}
 	for _, object := range []client.Object{deployment, u.newRegister().kubeconfigSecret(nil), u.newRegister().agentServiceAccount()} {
@@ -96,14 +97,13 @@ func (u *unregistration) agentOwner(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// installedAgent is the agent that is installed in the member.
 type installedAgent struct {
 	deployment *appsv1.Deployment
 	container  *corev1.Container
 }
 
-// findAgent returns the installed agent of the Cluster, or nil if there is none. It returns an
-// error if the Deployment is the agent of another Cluster.
+// findAgent returns the Cluster's installed agent, or nil if there is none. It returns an error if the
+// Deployment is the agent of another Cluster.
 func (u *unregistration) findAgent(ctx context.Context) (*installedAgent, error) {
 	if u.memberID == "" {
 		return nil, nil
@@ -127,8 +127,8 @@ func (u *unregistration) findAgent(ctx context.Context) (*installedAgent, error)
 	return nil, fmt.Errorf("%s in %s is not an agent: it has no argument --cluster-name; set the Deployment of the agent with --agent-name and --namespace", u.member.Describe(deployment), u.member.Name)
 }
 
-// readAgentKubeconfig reads the agent's kubeconfig. An argument of the agent contains the kubeconfig's path,
-// which a volume mounts from a Secret.
+// readAgentKubeconfig reads the agent's kubeconfig. The agent's arguments contain the kubeconfig's
+// path, at which a Secret is mounted as a volume.
 func (u *unregistration) readAgentKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
 	if found == nil {
 		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used; a cluster in push mode has no agent: use unjoin", u.Namespace, u.AgentName, u.member.Name)
@@ -159,10 +159,10 @@ func parseKubeconfig(kubeconfig []byte, context string) (*rest.Config, error) {
 	return clientcmd.NewDefaultClientConfig(*loaded, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 }
 
-// readOrphanedKubeconfig returns the client configuration in the kubeconfig Secret of a registration
-// that was interrupted before the agent was installed. It returns nil if there is no such Secret. It
-// returns an error if the Secret belongs to another Cluster, because that Cluster may be registering
-// at this moment.
+// readOrphanedKubeconfig returns the client configuration that a registration stored in the kubeconfig
+// Secret before it was interrupted, if the agent was not installed yet. It returns nil if there is no
+// such Secret. It returns an error if the Secret belongs to another Cluster, because that Cluster may
+// currently be registering.
 func (u *unregistration) readOrphanedKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
 	if found != nil || u.memberID == "" {
 		return nil, nil
@@ -191,8 +191,8 @@ func (u *unregistration) readOrphanedKubeconfig(ctx context.Context, found *inst
 	return config, nil
 }
 
-// mountedSecret returns the name and the key of the Secret that is mounted at the path in a
-// container.
+// mountedSecret returns the name and the key of the Secret that is mounted at the path file in the
+// container. Both are empty if there is none.
 func mountedSecret(pod corev1.PodSpec, container corev1.Container, file string) (name, key string) {
 	file = path.Clean(file)
 	for _, mount := range container.VolumeMounts {
@@ -212,7 +212,7 @@ func mountedSecret(pod corev1.PodSpec, container corev1.Container, file string) 
 	return "", ""
 }
 
-// mountedKey returns the key of the Secret that the volume mounts at the path.
+// mountedKey returns the Secret's key that the volume mounts at the path file.
 func mountedKey(volume *corev1.SecretVolumeSource, file string) string {
 	for _, item := range volume.Items {
 		if item.Path == file {

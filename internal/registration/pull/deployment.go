@@ -20,13 +20,13 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// Names of the objects of the agent in a member. Other releases use the same names, so that each
-// release can unregister a cluster that another release registered.
+// Names of the agent's objects in a member. Other releases use the same names, so that each release can
+// unregister a cluster that another release registered.
 const (
-	// AgentKubeconfig is the name of the Secret with the agent's kubeconfig, and the key of the kubeconfig in
-	// this Secret.
+	// AgentKubeconfig is the name of the Secret that contains the agent's kubeconfig, and the
+	// kubeconfig's key in this Secret.
 	AgentKubeconfig = "karmada-kubeconfig"
-	// AgentAccount is the service account of the agent in the member.
+	// AgentAccount is the name of the agent's ServiceAccount in the member.
 	AgentAccount  = "karmada-agent-sa"
 	kubeconfigDir = "/etc/kubeconfig"
 	appLabel      = "app"
@@ -74,8 +74,8 @@ func (r Register) agentServiceAccount() *corev1.ServiceAccount {
 	return registration.NewServiceAccount(r.Namespace, AgentAccount)
 }
 
-// agentRole returns a ClusterRole that allows everything, because the propagated kinds are
-// not known in advance.
+// agentRole returns a ClusterRole that permits everything, because the propagated kinds are not known
+// in advance.
 func (r Register) agentRole() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: registration.SystemLabels()},
@@ -94,7 +94,7 @@ func (r Register) agentBinding() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// addSubjects adds the agent to the subjects of the ClusterRoleBinding that allows everything. The
+// addSubjects adds the agent to the subjects of the ClusterRoleBinding that permits everything. The
 // agents of several control planes share this binding.
 func addSubjects(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
@@ -109,7 +109,7 @@ func addSubjects(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	return nil
 }
 
-// withoutSubjects returns the subjects without the removed subjects.
+// withoutSubjects returns the subjects that are not in removed.
 func withoutSubjects(subjects, removed []rbacv1.Subject) (kept []rbacv1.Subject) {
 	for _, subject := range subjects {
 		if !slices.Contains(removed, subject) {
@@ -119,8 +119,8 @@ func withoutSubjects(subjects, removed []rbacv1.Subject) (kept []rbacv1.Subject)
 	return kept
 }
 
-// deleteFromBinding removes the agent from the ClusterRoleBinding that agents of several control
-// planes share. If no subject remains, it deletes the binding and the role.
+// deleteFromBinding removes the agent from the ClusterRoleBinding that several control planes' agents
+// share. If no subject remains, it deletes the binding and the role.
 func (r Register) deleteFromBinding(ctx context.Context, member *clusterclient.Client) error {
 	have, err := member.Get(ctx, r.agentBinding())
 	if err != nil {
@@ -132,7 +132,7 @@ func (r Register) deleteFromBinding(ctx context.Context, member *clusterclient.C
 	}
 	others := withoutSubjects(binding.Subjects, r.agentBinding().Subjects)
 	if binding.RoleRef != r.agentBinding().RoleRef {
-		return nil // An unrelated binding with the same name.
+		return nil // an unrelated binding has the same name
 	}
 	if len(others) == 0 {
 		return errors.Join(member.Delete(ctx, binding), member.Delete(ctx, r.agentRole()))
@@ -142,7 +142,7 @@ func (r Register) deleteFromBinding(ctx context.Context, member *clusterclient.C
 	return errors.Join(r.keepSubjects(ctx, member, binding, others), member.Release(ctx, r.agentBinding()), member.Release(ctx, r.agentRole()))
 }
 
-// keepSubjects updates the binding so that it contains only the remaining subjects.
+// keepSubjects updates the binding so that it contains only the given subjects.
 func (r Register) keepSubjects(ctx context.Context, member *clusterclient.Client, binding *rbacv1.ClusterRoleBinding,
 	others []rbacv1.Subject) error {
 	changed := binding.DeepCopy()
@@ -163,7 +163,6 @@ func (r Register) revertBinding(ctx context.Context, member *clusterclient.Clien
 	return r.keepSubjects(ctx, member, binding, withoutSubjects(binding.Subjects, r.agentBinding().Subjects))
 }
 
-// agentDeployment returns the agent's Deployment.
 func (r Register) agentDeployment() *appsv1.Deployment {
 	replicas := r.Replicas
 	return &appsv1.Deployment{
@@ -194,7 +193,8 @@ func (r Register) agentDeployment() *appsv1.Deployment {
 	}
 }
 
-// memberEndpoint returns the address for the Cluster, or an empty string if the agent chooses it.
+// memberEndpoint returns the address to store in the Cluster, or an empty string if the agent chooses
+// it.
 func (r Register) memberEndpoint() string {
 	if r.omitEndpoint {
 		return ""
@@ -217,7 +217,8 @@ func (r Register) agentCommand() []string {
 		"--cluster-zones=" + strings.Join(r.Zones, ","),
 		"--controllers=" + controllers,
 		"--proxy-server-address=" + r.ProxyURL,
-		// The Lease is in the control plane, which has this namespace, but not that of the agent.
+		// The Lease is in the control plane, where this namespace exists, but not necessarily the
+		// agent's namespace.
 		"--leader-elect-resource-namespace=" + clusterv1alpha1.NamespaceKarmadaSystem,
 		"--cluster-namespace=" + r.ClusterNamespace,
 		"--cluster-status-update-frequency=10s",
@@ -226,7 +227,8 @@ func (r Register) agentCommand() []string {
 		"--v=2",
 	}
 	if r.MemberRole != "" {
-		// The agent cannot create accounts with more permissions than it has, so it reports no accounts.
+		// The agent cannot create accounts with more permissions than it has itself, so it must not
+		// report any account.
 		command = append(command, "--report-secrets=None")
 	}
 	return command

@@ -30,21 +30,21 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// discoveryBackoff is the delay between requests for cluster-info.
+// discoveryBackoff is the exponential backoff between requests for cluster-info.
 var discoveryBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.6, Jitter: 0.3, Cap: 5 * time.Second, Steps: 30}
 
-// discoveredEndpoint contains the address and the control plane's CA bundle. They suffice to connect to the
-// control plane before the agent has a credential.
+// discoveredEndpoint contains the control plane's address and CA bundle, which are sufficient to
+// connect to the control plane before the agent has a credential.
 type discoveredEndpoint struct {
 	// host is the API server's URL. ca is the CA bundle that verifies the API server's certificate.
 	host string
 	ca   []byte
 }
 
-// discoverControlPlane returns the control plane's CA bundle. It reads the CA bundle from cluster-info,
-// which must be signed with the secret of the token. Unless the verification is skipped, the CA must also
-// match one of the pins, and the control plane must return the same cluster-info over a connection that this
-// CA verifies.
+// discoverControlPlane returns the control plane's address and CA bundle. It reads the CA bundle from
+// cluster-info, which must be signed with the token's secret. Unless the user skips this verification,
+// the CA must also match one of the pins, and the control plane must return the same cluster-info over
+// a connection that this CA verifies.
 func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint, error) {
 	token, err := registration.ParseToken(r.Token)
 	if err != nil {
@@ -83,13 +83,13 @@ func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint
 	return &discoveredEndpoint{host: host, ca: ca}, nil
 }
 
-// untrustedError adds the message that the control plane cannot be trusted to an error.
+// untrustedError adds the message that the control plane cannot be trusted to err.
 func (r Register) untrustedError(err error) error {
 	return fmt.Errorf("the control plane at %s cannot be trusted: %w", r.Endpoint, err)
 }
 
-// awaitClusterInfo reads cluster-info until it has a signature of the token, and returns the
-// signed kubeconfig. A wrong signature or an untrusted certificate ends the wait immediately.
+// awaitClusterInfo reads cluster-info until it has a signature for the token, and returns the signed
+// kubeconfig. An invalid signature or an untrusted certificate ends the wait immediately.
 func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, token registration.Token) ([]byte, error) {
 	api, err := corev1client.NewForConfig(karmada)
 	if err != nil {
@@ -135,16 +135,16 @@ func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, to
 	return nil, r.untrustedError(err)
 }
 
-// tokenRejectionTimeout limits how long a new token is retried after the control plane rejects it.
-// The retry is necessary, because the cache of an API server may not have the token yet.
+// tokenRejectionTimeout is how long a new token is retried after the control plane has rejected it. The
+// retry is necessary because an API server's cache may not contain the token yet.
 const tokenRejectionTimeout = 3 * time.Second
 
-// errTokenRejected means that the verified control plane rejects the token.
+// errTokenRejected means that the control plane, which was verified, rejects the token.
 var errTokenRejected = apierrors.NewUnauthorized("the control plane does not know the token")
 
-// verifyTokenKnown returns a permanent error if the control plane rejects the token, so that the
-// wait for a signature ends early. Otherwise it returns the parameter unsigned. It sends the token
-// only to a control plane whose CA matches a pin.
+// verifyTokenKnown returns a permanent error if the control plane rejects the token, so that the wait
+// for a signature ends early. Otherwise it returns the given error unsigned. It sends the token only to
+// a control plane whose CA matches a pin.
 func (r Register) verifyTokenKnown(ctx context.Context, info *corev1.ConfigMap, unsigned error, rejectedSince *time.Time) error {
 	pins, err := r.parsePins()
 	if err != nil || len(pins) == 0 {
@@ -172,8 +172,8 @@ func (r Register) verifyTokenKnown(ctx context.Context, info *corev1.ConfigMap, 
 	return unsigned
 }
 
-// canCreateRequests reports whether the client may create certificate signing requests, or the
-// given subresource of certificate signing requests.
+// canCreateRequests reports whether the client may create CertificateSigningRequests, or the given
+// subresource of CertificateSigningRequests.
 func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, subresource string) (bool, error) {
 	config := rest.CopyConfig(karmada)
 	config.Timeout = clusterclient.RequestTimeout
@@ -193,9 +193,9 @@ func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, s
 	return review.Status.Allowed, nil
 }
 
-// verifyTokenPermissions returns an error if the token lacks a permission. It runs before anything is
-// created. It ignores an error of the check itself, because the registration reports such an error
-// later.
+// verifyTokenPermissions returns an error if the token lacks a permission. It is called before anything
+// is created. It ignores an error in checking the permissions, because the registration reports such an
+// error later.
 func (r Register) verifyTokenPermissions(ctx context.Context, found *discoveredEndpoint) error {
 	holder := found.newConfig(r.Token, nil, nil)
 	isAllowed, err := r.canCreateRequests(ctx, holder, "")
@@ -215,7 +215,8 @@ func (r Register) verifyTokenPermissions(ctx context.Context, found *discoveredE
 
 var errMissingRight = apierrors.NewForbidden(certificatesv1.Resource("certificatesigningrequests"), "", nil)
 
-// explainDiscoveryError returns the error that cluster-info did not appear in time, with advice.
+// explainDiscoveryError returns the error that cluster-info did not become available in time, with
+// advice.
 func (r Register) explainDiscoveryError(lastErr error) error {
 	err := fmt.Errorf("the control plane at %s could not be discovered within %s: %w", r.Endpoint, r.Timeout, lastErr)
 	var (
@@ -235,7 +236,7 @@ func (r Register) explainDiscoveryError(lastErr error) error {
 	return fmt.Errorf("%w\n%s", err, advice)
 }
 
-// errUnsigned means that cluster-info has no signature of the token.
+// errUnsigned means that cluster-info has no signature for the token.
 var errUnsigned = errors.New("it has no signature of this token")
 
 // permanentError is an error that a retry cannot resolve.
@@ -243,8 +244,8 @@ type permanentError struct{ error }
 
 func (p *permanentError) Unwrap() error { return p.error }
 
-// verifyClusterInfo returns the kubeconfig of cluster-info if it is signed with the secret
-// of the token.
+// verifyClusterInfo returns the kubeconfig in cluster-info. It returns an error unless the kubeconfig
+// is signed with the token's secret.
 func verifyClusterInfo(info *corev1.ConfigMap, token registration.Token) ([]byte, error) {
 	kubeconfig, ok := info.Data[bootstrapapi.KubeConfigKey]
 	if !ok || kubeconfig == "" {
@@ -260,7 +261,7 @@ func verifyClusterInfo(info *corev1.ConfigMap, token registration.Token) ([]byte
 	return []byte(kubeconfig), nil
 }
 
-// caBundle returns the certificate authorities of a kubeconfig that contains only one cluster.
+// caBundle returns the certificate authorities in a kubeconfig, which must contain exactly one cluster.
 func caBundle(kubeconfig []byte) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -279,7 +280,7 @@ func caBundle(kubeconfig []byte) ([]byte, error) {
 }
 
 // onlyPinned returns the certificate authorities that match one of the pins. Other authorities are
-// rejected although the token signed them, because many people may know the token.
+// rejected although cluster-info was signed with the token, because many people may know the token.
 func onlyPinned(ca []byte, pins []registration.Pin) ([]byte, error) {
 	certificates, err := cert.ParseCertsPEM(ca)
 	if err != nil {

@@ -31,8 +31,8 @@ import (
 
 var testToken = registration.Token{ID: "abcdef", Secret: "0123456789abcdef"}
 
-// newClusterInfoKubeconfig returns a kubeconfig that contains one cluster for each certificate
-// authority.
+// newClusterInfoKubeconfig returns a kubeconfig that contains one cluster for each of the certificate
+// authorities.
 func newClusterInfoKubeconfig(t *testing.T, authorities ...[]byte) string {
 	t.Helper()
 	config := clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{}}
@@ -59,7 +59,7 @@ func newSignedClusterInfo(t *testing.T, kubeconfig string, by registration.Token
 	}
 }
 
-// newOtherCA returns a certificate authority that differs from the authority of the server.
+// newOtherCA returns a certificate authority that differs from the server's.
 func newOtherCA(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,8 +77,8 @@ func newOtherCA(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// writeAccessReview writes an access review that allows everything. If the token is unknown, it
-// writes Unauthorized instead.
+// writeAccessReview writes an access review that permits everything or, if the token is not known, the
+// error Unauthorized.
 func writeAccessReview(w http.ResponseWriter, isKnown bool) {
 	w.Header().Set("Content-Type", "application/json")
 	if !isKnown {
@@ -91,8 +91,8 @@ func writeAccessReview(w http.ResponseWriter, isKnown bool) {
 }
 
 func TestDiscoverControlPlane(t *testing.T) {
-	// responses are the responses to the first request, the second request and so on. The last
-	// response is repeated.
+	// responses are the responses to the first request, the second request and so on. The last response
+	// is repeated.
 	var responses []func() (int, corev1.ConfigMap)
 	var (
 		requests atomic.Int32

@@ -37,36 +37,36 @@ import (
 )
 
 const (
-	// generatorPrefix is the prefix of the name of a certificate signing request. The request is
-	// for the certificate of the user that creates the roles of agents (the "generator"). The name
-	// of the cluster and five characters follow the prefix.
+	// generatorPrefix is the prefix of the name of the CertificateSigningRequest for the user that
+	// creates agents' roles (the "generator"). The cluster's name and five random characters follow the
+	// prefix.
 	generatorPrefix = "agent-rbac-generator-"
 	generatorBits   = 3072
 )
 
-// agentIdentity is the user of the agent in the control plane, with the objects that this run
-// created for this user in the control plane.
+// agentIdentity is the agent's user in the control plane, with the objects that this run created for
+// this user in the control plane.
 type agentIdentity struct {
 	register Register
 	// id is the member's identity.
 	id string
 
-	// certificate and key are the PEM encoded credentials of the agent.
+	// certificate and key are the agent's credentials, in PEM.
 	certificate, key []byte
-	// request is the certificate signing request of the agent. It is nil before it is created.
+	// request is the agent's CertificateSigningRequest. It is nil before it is created.
 	request *certificatesv1.CertificateSigningRequest
-	// endpoint is the control plane. holder is its client with the token's permissions.
+	// endpoint is the control plane. holder is a client for it with the token's permissions.
 	endpoint *discoveredEndpoint
 	holder   *clusterclient.Client
-	// karmada is the client for the control plane with the agent's permissions. generator is the client that
-	// grants these permissions. generator is nil if the control plane itself grants them.
+	// karmada is a client for the control plane with the agent's permissions. generator is the client
+	// that grants these permissions. It is nil if the control plane itself grants them.
 	karmada, generator *clusterclient.Client
 	// omitEndpoint is true if the control plane does not accept the member's address.
 	omitEndpoint bool
 }
 
-// obtain requests the agent's certificate. It then ensures that the agent has its permissions, and that no
-// Cluster with the name of the agent's Cluster exists.
+// obtain requests the agent's certificate. It then ensures that the agent has its permissions, and that
+// no Cluster with the agent's cluster name exists.
 func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) error {
 	r := a.register
 	holder, err := clusterclient.NewKarmada(found.newConfig(r.Token, nil, nil), r.Log)
@@ -105,15 +105,15 @@ func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 	return a.dryRunCluster(ctx)
 }
 
-// useCertificate makes the agent's certificate the credential of further requests.
+// useCertificate makes the agent's certificate the credential for further requests.
 func (a *agentIdentity) useCertificate(certificate []byte) (err error) {
 	a.certificate = certificate
 	a.karmada, err = clusterclient.NewKarmada(a.endpoint.newConfig("", a.certificate, a.key), a.register.Log)
 	return err
 }
 
-// newConfig returns a client configuration for the control plane, with a token or a certificate as
-// credential.
+// newConfig returns a client configuration for the control plane, with either a token or a certificate
+// as the credential.
 func (d *discoveredEndpoint) newConfig(token string, certificate, key []byte) *rest.Config {
 	return &rest.Config{
 		Host: d.host, BearerToken: token,
@@ -131,7 +131,7 @@ func newKey() (key *ecdsa.PrivateKey, encoded []byte, err error) {
 	return key, encoded, nil
 }
 
-// signingRequest returns a request for a client certificate of the given user.
+// signingRequest returns a CertificateSigningRequest for the given user's client certificate.
 func (r Register) signingRequest(name, user string, key any) (*certificatesv1.CertificateSigningRequest, error) {
 	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: []string{agent.Group}}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
@@ -156,8 +156,8 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 	return request, nil
 }
 
-// requestCertificate creates a certificate signing request and waits for the certificate. If the
-// request is denied, it immediately returns an error with the reason.
+// requestCertificate creates a CertificateSigningRequest and waits for the certificate. If the request
+// is denied, it immediately returns an error with the reason.
 func (r Register) requestCertificate(ctx context.Context, holder *clusterclient.Client,
 	request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	if err := holder.API.Create(ctx, request); err != nil {
@@ -170,7 +170,7 @@ func (r Register) requestCertificate(ctx context.Context, holder *clusterclient.
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
 		have, err := holder.Get(ctx, request)
 		if err != nil {
-			// Retry, because a single failed read does not prove that the request is gone.
+			// Retry, because a single failed read does not prove that the request no longer exists.
 			return false, onlyDenied(err)
 		}
 		if have == nil {
@@ -200,8 +200,8 @@ func onlyDenied(err error) error {
 	return nil
 }
 
-// denialReason returns an error with the reason why the certificate will not be issued. It returns
-// nil if no condition of the request excludes that the certificate is issued.
+// denialReason returns an error with the reason why the certificate will not be issued. It returns nil
+// if the certificate may still be issued.
 func denialReason(request *certificatesv1.CertificateSigningRequest) error {
 	for _, condition := range request.Status.Conditions {
 		switch condition.Type {
@@ -214,7 +214,7 @@ func denialReason(request *certificatesv1.CertificateSigningRequest) error {
 	return nil
 }
 
-// explainTokenError adds the probable problem of the token to an error.
+// explainTokenError adds the token's probable problem to the error explained, according to err.
 func (r Register) explainTokenError(explained, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
@@ -226,7 +226,7 @@ func (r Register) explainTokenError(explained, err error) error {
 	return explained
 }
 
-// ensureNameUnused returns a RegisteredError if a Cluster of this name exists.
+// ensureNameUnused returns a RegisteredError if a Cluster with the given name exists.
 func (a *agentIdentity) ensureNameUnused(ctx context.Context, karmada *clusterclient.Client) error {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.register.Name}})
 	if err != nil || have == nil {
@@ -235,8 +235,8 @@ func (a *agentIdentity) ensureNameUnused(ctx context.Context, karmada *clustercl
 	return &registration.RegisteredError{Name: a.register.Name, ID: a.id, Existing: *have.(*clusterv1alpha1.Cluster)}
 }
 
-// grantPermissions gives the agent its permissions. obtain calls it if the control plane does not grant the
-// permissions itself.
+// grantPermissions grants the agent its permissions. obtain calls it if the control plane does not
+// grant them itself.
 func (a *agentIdentity) grantPermissions(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
 	r := a.register
 	key, err := rsa.GenerateKey(rand.Reader, generatorBits)
@@ -259,8 +259,8 @@ func (a *agentIdentity) grantPermissions(ctx context.Context, found *discoveredE
 		return err
 	}
 	defer func() {
-		// The certificate of the generator has all permissions in the control plane, and is no longer
-		// needed.
+		// Delete the generator's request, because its certificate grants all permissions in the control
+		// plane and is no longer needed.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 		defer cancel()
 		if err := a.generator.Delete(ctx, request); err != nil {
@@ -315,7 +315,7 @@ func addRules(have, want []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return have
 }
 
-// rollBack deletes the Cluster of the agent in the control plane. It also deletes the agent's permissions if
+// rollBack deletes the agent's Cluster in the control plane. It also deletes the agent's permissions if
 // this run granted them.
 func (a *agentIdentity) rollBack(ctx context.Context) error {
 	if a.karmada == nil {
@@ -343,18 +343,19 @@ func (a *agentIdentity) rollBack(ctx context.Context) error {
 }
 
 const (
-	// lateApprovalTime is the time after a failed registration in which its request may still be
-	// approved: the control plane may have decided just before.
+	// lateApprovalTime is how long after a failed registration its request may still be approved,
+	// because the control plane may have made its decision just before.
 	lateApprovalTime = 2 * time.Second
-	// lateIssueTime is the time for the signer to issue the certificate of an approved request.
+	// lateIssueTime is how long the signer may take to issue the certificate of an approved request.
 	lateIssueTime    = 10 * time.Second
 	latePollInterval = 100 * time.Millisecond
 )
 
-// awaitLateCertificate waits for the certificate of a request that was approved at the time this run failed.
-// Only with the certificate can the rollback free the cluster's name. Without an approval it returns soon
-// and without an error, because the control plane does not approve the request after Register.Timeout. If
-// the user interrupts this run earlier, the control plane may still approve the request until then.
+// awaitLateCertificate waits for the certificate if the request was approved while this run failed. The
+// rollback can free the cluster's name only with the certificate. Without an approval,
+// awaitLateCertificate returns soon and without an error, because the control plane does not approve
+// the request after Register.Timeout. If the user interrupts this run earlier, the control plane may
+// still approve the request until then.
 func (a *agentIdentity) awaitLateCertificate(ctx context.Context) error {
 	if a.request == nil || a.request.UID == "" {
 		return nil
@@ -376,8 +377,8 @@ func (a *agentIdentity) awaitLateCertificate(ctx context.Context) error {
 	return a.useCertificate(certificate)
 }
 
-// mayBeIssued reports whether the certificate of a request may still be issued, after the rollback
-// has waited for the given time.
+// mayBeIssued reports whether the request's certificate may still be issued after the rollback has
+// waited for the given time.
 func mayBeIssued(request *certificatesv1.CertificateSigningRequest, waited time.Duration) bool {
 	limit := lateApprovalTime
 	if isApproved(request) {
@@ -392,13 +393,13 @@ func isApproved(request *certificatesv1.CertificateSigningRequest) bool {
 	})
 }
 
-// isCreatedByThisRun reports whether the Cluster was created after the certificate signing
-// request of this run.
+// isCreatedByThisRun reports whether the Cluster was created after this run's
+// CertificateSigningRequest.
 func (a *agentIdentity) isCreatedByThisRun(cluster *clusterv1alpha1.Cluster) bool {
 	return a.request != nil && !cluster.CreationTimestamp.Before(&a.request.CreationTimestamp)
 }
 
-// newKubeconfig returns the kubeconfig of the agent for the control plane.
+// newKubeconfig returns the agent's kubeconfig for the control plane.
 func (r Register) newKubeconfig(found *discoveredEndpoint, certificate, key []byte) ([]byte, error) {
 	const karmada = "karmada-apiserver"
 	config := clientcmdapi.Config{
@@ -414,7 +415,7 @@ func (r Register) newKubeconfig(found *discoveredEndpoint, certificate, key []by
 	return encoded, nil
 }
 
-// kubeconfigSecret returns the Secret of the member that holds the agent's kubeconfig.
+// kubeconfigSecret returns the member's Secret that contains the agent's kubeconfig.
 func (r Register) kubeconfigSecret(kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: AgentKubeconfig, Labels: registration.SystemLabels()},

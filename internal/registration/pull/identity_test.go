@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// A rollback needs the certificate that was approved at the time the registration gave up.
-// Otherwise the name of the cluster stays taken.
+// If a certificate is approved while the registration fails, the rollback needs the certificate.
+// Otherwise the cluster's name cannot be used again.
 func TestRollbackObtainsACertificateThatWasApprovedLate(t *testing.T) {
 	key, encoded, err := newKey()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestRollbackObtainsACertificateThatWasApprovedLate(t *testing.T) {
 	approved := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue}
 	declined := certificatesv1.CertificateSigningRequestCondition{Type: agent.ConditionNotApproved, Status: corev1.ConditionTrue, Message: "too late"}
 	tests := map[string]struct {
-		// statuses are the states of the request in the order in which they are read.
+		// statuses are the request's statuses in the order in which they are read.
 		statuses  []certificatesv1.CertificateSigningRequestStatus
 		wantReads int
 		want      bool

@@ -12,8 +12,9 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// limitedRole returns the role and the bindings of an agent with MemberRole. Their names contain the
-// cluster's name, because another control plane may have an agent with all permissions in the same member.
+// limitedRole returns the role and the bindings of an agent that is limited to MemberRole. Their names
+// contain the cluster's name, because another control plane may have an agent with all permissions in
+// the same member.
 func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.ClusterRoleBinding) {
 	base, baseBinding, memberRoleBinding := r.agentRole(), r.agentBinding(), r.agentBinding()
 	base.Name += ":" + r.Name
@@ -26,7 +27,7 @@ func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.Cl
 	return base, []*rbacv1.ClusterRoleBinding{baseBinding, memberRoleBinding}
 }
 
-// grantMemberRole gives the agent the permissions of MemberRole and the permissions that every agent
+// grantMemberRole grants the agent the permissions of MemberRole, and the permissions that every agent
 // needs.
 func (r Register) grantMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	base, bindings := r.limitedRole()
@@ -51,7 +52,7 @@ func (r Register) revokeMemberRole(ctx context.Context, member *clusterclient.Cl
 	return errors.Join(append(errs, member.DeleteOwned(ctx, base))...)
 }
 
-// verifyMemberRole returns an error if the member has no ClusterRole MemberRole.
+// verifyMemberRole returns an error if the ClusterRole MemberRole does not exist in the member.
 func (r Register) verifyMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	return enroll.Grant{Member: member, MemberRole: r.MemberRole}.VerifyMemberRole(ctx)
 }

@@ -23,11 +23,11 @@ import (
 )
 
 // permissionsTimeout is how long awaitPermissions waits until the control plane has granted the agent's
-// permissions. A right may take effect late, because it must reach the cache of an authorizer.
+// permissions. A permission becomes effective only when it reaches the authorizer's cache.
 const permissionsTimeout = 5 * time.Second
 
-// requiredPermissions returns the permissions without which an agent cannot work, in the order of
-// their use.
+// requiredPermissions returns the permissions without which an agent cannot work, in the order in which
+// the agent uses them.
 func requiredPermissions(cluster, clusterNamespace string) []authorizationv1.ResourceAttributes {
 	namespace := work.ExecutionNamespace(cluster)
 	return []authorizationv1.ResourceAttributes{
@@ -44,10 +44,10 @@ func requiredPermissions(cluster, clusterNamespace string) []authorizationv1.Res
 	}
 }
 
-// awaitPermissions waits until the agent has its permissions. If a right is still missing after a short time
-// limit, awaitPermissions returns this right, and otherwise an empty string. It returns an error if a
-// Cluster of this name exists, or if the last complete attempt failed for another reason than a
-// missing right. Such failures are retried until the time limit.
+// awaitPermissions waits until the agent has its permissions. If a permission is still missing at the
+// time limit, awaitPermissions returns this permission, and otherwise an empty string. It returns an
+// error if a Cluster with the name exists, or if the last complete attempt failed for another reason
+// than a missing permission. Such failures are retried until the time limit.
 func (a *agentIdentity) awaitPermissions(ctx context.Context) (missing string, err error) {
 	waiting, cancel := context.WithTimeout(ctx, permissionsTimeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (a *agentIdentity) awaitPermissions(ctx context.Context) (missing string, e
 		case errors.As(err, &registered):
 			return false, err
 		case ctx.Err() != nil:
-			// The time limit interrupted this attempt, so the result of the previous one counts.
+			// The time limit interrupted this attempt, so use the previous attempt's result.
 			return false, ctx.Err()
 		}
 		missing, failure = found, err
@@ -80,11 +80,12 @@ func (a *agentIdentity) awaitPermissions(ctx context.Context) (missing string, e
 	return missing, nil
 }
 
-// permissionToGetCluster is the first right that an agent needs, in the form of formatPermission.
+// permissionToGetCluster is the first permission that an agent needs, in the form that formatPermission
+// returns.
 const permissionToGetCluster = "get its Cluster"
 
-// verifyPermissions returns a right that the agent lacks, or an empty string if the agent lacks none.
-// It returns a RegisteredError if a Cluster of this name exists.
+// verifyPermissions returns a permission that the agent lacks, or an empty string if it lacks none. It
+// returns a RegisteredError if a Cluster with the name exists.
 func (a *agentIdentity) verifyPermissions(ctx context.Context) (missing string, err error) {
 	if err := a.ensureNameUnused(ctx, a.karmada); err != nil {
 		return permissionToGetCluster, ignoreForbidden(err)
@@ -92,9 +93,9 @@ func (a *agentIdentity) verifyPermissions(ctx context.Context) (missing string, 
 	return a.findMissingPermission(ctx)
 }
 
-// findMissingPermission returns a right that the agent lacks, or an empty string if the agent lacks
-// none. If the control plane does not serve access reviews to the agent, findMissingPermission lists
-// Works instead, to check this right.
+// findMissingPermission returns a permission that the agent lacks, or an empty string if it lacks none.
+// If the control plane does not serve access reviews to the agent, findMissingPermission lists Works
+// instead, which verifies only this permission.
 func (a *agentIdentity) findMissingPermission(ctx context.Context) (missing string, err error) {
 	for _, each := range requiredPermissions(a.register.Name, a.register.ClusterNamespace) {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &each}}
@@ -120,7 +121,7 @@ func (a *agentIdentity) findMissingPermission(ctx context.Context) (missing stri
 	return "", nil
 }
 
-// formatPermission formats a right for messages, such as: update clusters/status "east".
+// formatPermission formats a permission for messages, for example: update clusters/status "east".
 func formatPermission(permission authorizationv1.ResourceAttributes) string {
 	text := permission.Verb + " " + permission.Resource
 	if permission.Subresource != "" {
@@ -135,8 +136,8 @@ func formatPermission(permission authorizationv1.ResourceAttributes) string {
 	return text
 }
 
-// dryRunCluster creates the Cluster of the agent as a dry run. So a rejection is reported
-// immediately, and not only in the log of an agent that does not become ready.
+// dryRunCluster creates the agent's Cluster as a dry run, so that a rejection is reported immediately,
+// and not only in the log of an agent that does not become ready.
 func (a *agentIdentity) dryRunCluster(ctx context.Context) error {
 	r := a.register
 	enrollment := enroll.Enrollment{
@@ -147,7 +148,7 @@ func (a *agentIdentity) dryRunCluster(ctx context.Context) error {
 	enrollment.SetSpec(wanted, a.id)
 	err := a.karmada.API.Create(ctx, wanted.DeepCopy(), client.DryRunAll)
 	if reason := endpointRejection(err); reason != "" {
-		// For example, the kubeconfig on a node of the cluster has a loopback address.
+		// For example, the kubeconfig on one of the cluster's nodes may contain a loopback address.
 		r.logf("[karmada-agent-start] warning: the control plane does not accept the address %s of the kubeconfig, so the agent reports the address that it uses in the cluster, and the cluster proxy may not work: %s",
 			wanted.Spec.APIEndpoint, reason)
 		a.omitEndpoint, wanted.Spec.APIEndpoint = true, ""
@@ -156,11 +157,12 @@ func (a *agentIdentity) dryRunCluster(ctx context.Context) error {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("the control plane (%s) would not accept %q as a member: %w", a.karmada.Host, r.Name, err)
 	}
-	// Ignore other errors. If the agent gets the same error, the error is reported later.
+	// Ignore other errors. If the agent gets the same error, it is reported later.
 	return nil
 }
 
-// endpointRejection returns why the control plane rejected spec.apiEndpoint, or an empty string.
+// endpointRejection returns why the control plane rejected spec.apiEndpoint. It returns an empty string
+// if err is not such a rejection.
 func endpointRejection(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

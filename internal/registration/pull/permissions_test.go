@@ -37,8 +37,8 @@ func TestAwaitPermissions(t *testing.T) {
 	}
 	tests := map[string]struct {
 		exists bool
-		// get is the error of a read of the Cluster, and granted is whether the agent has its
-		// permissions, after the time since the start.
+		// get returns the error for a read of the Cluster at the given time since the start.
+		// grantedFrom is the time since the start at which the agent gets its permissions.
 		get         func(passed time.Duration) error
 		grantedFrom time.Duration
 

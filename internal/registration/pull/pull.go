@@ -1,12 +1,12 @@
 // Package pull registers clusters in pull mode, with an agent that connects to the control
 // plane, and unregisters them.
 //
-// A registration starts with a bootstrap token. The token is used to verify the control plane and to request
+// A registration starts with a bootstrap token, with which it verifies the control plane and requests
 // the agent's certificate. Unregistering deletes the propagated objects first and the agent last.
 //
-// Invariants: no data is sent to a control plane that is not verified. A failed registration
-// deletes exactly the objects that the registration and its agent created in the control plane and
-// in the member.
+// Invariants: no data is sent to a control plane before it is verified. A failed registration deletes
+// exactly the objects that the registration and its agent created in the control plane and in the
+// member.
 package pull
 
 import (
@@ -35,51 +35,51 @@ import (
 )
 
 const (
-	// DefaultRegisterTimeout limits each wait of a registration: for the signed cluster-info, for the
-	// certificate, and for the agent to be ready.
+	// DefaultRegisterTimeout is the default limit for each wait of a registration: for the signed
+	// cluster-info, for the certificate, and for the agent to be ready.
 	DefaultRegisterTimeout = 5 * time.Minute
 
-	// DefaultCertExpiration is the requested lifetime of the agent's certificate.
+	// DefaultCertExpiration is the default requested lifetime of the agent's certificate.
 	DefaultCertExpiration = 365 * 24 * time.Hour
 
 	// AgentName is the name of the agent's Deployment and of the agent's roles in the member.
 	AgentName = "karmada-agent"
 )
 
-// DefaultAgentImage returns the name that the build gives to the image of all programs, with the
-// version of this program. Nodes have this image only after it was loaded into them.
+// DefaultAgentImage returns the name that the build gives to the image that contains all programs, with
+// this program's version. Nodes have this image only after it was loaded into them.
 func DefaultAgentImage() string {
 	return "localhost/karmada/karmada:" + version.Get().ImageTag()
 }
 
 // Register registers a cluster in pull mode. Its only credential is a bootstrap token.
 type Register struct {
-	// Endpoint is host:port of the control plane.
+	// Endpoint is the control plane's address in the form host:port.
 	Endpoint string
 	// Name is the Cluster's name: a DNS label of at most 48 characters.
 	Name string
-	// Namespace is the namespace of the agent in the member. The default is karmada-system.
+	// Namespace is the agent's namespace in the member. The default is karmada-system.
 	Namespace string
-	// ClusterNamespace is the namespace of the cluster's Secrets in the control plane. The default is
+	// ClusterNamespace is the control plane's namespace for the cluster's Secrets. The default is
 	// karmada-cluster.
 	ClusterNamespace string
-	// Token is the bootstrap token. CAHashes are pins. The certificate authority of the control
-	// plane must match one of the pins. CAHashes may be empty only with SkipCAVerification, which
-	// allows a man-in-the-middle attack by everyone who knows the token.
+	// Token is the bootstrap token. CAHashes are pins, one of which the control plane's certificate
+	// authority must match. CAHashes may be empty only with SkipCAVerification, which allows everyone
+	// who knows the token to perform a man-in-the-middle attack.
 	Token              string
 	CAHashes           []string
 	SkipCAVerification bool
-	// Provider, Region and Zones are the location of the cluster. All may be empty.
+	// Provider, Region and Zones are the cluster's location. All may be empty.
 	Provider, Region string
 	Zones            []string
-	// MemberRole is the ClusterRole in the member that limits the permissions of the agent in the
-	// member. Empty allows everything. If MemberRole is set, the control plane gets no account in
-	// the member.
+	// MemberRole is the ClusterRole in the member that limits the agent's permissions there. Empty
+	// means that the agent has all permissions. If MemberRole is set, the control plane gets no account
+	// in the member.
 	MemberRole string
 	// ProxyURL is the proxy through which the control plane reaches the member.
 	ProxyURL string
-	// Image is the agent's image. The default is the image of this version. Replicas is the number of
-	// replicas of the agent. The default is 1.
+	// Image is the agent's image. The default is this version's image. Replicas is the agent's number
+	// of replicas. The default is 1.
 	Image    string
 	Replicas int32
 	// CertExpiration is the requested lifetime of the agent's certificate. The default is one year. The
@@ -87,27 +87,26 @@ type Register struct {
 	CertExpiration time.Duration
 	// CertRotation makes the agent renew its certificate before it expires.
 	CertRotation bool
-	// DryRun makes only the checks that need no certificate. It changes nothing, and logs what
-	// would be created.
+	// DryRun performs only the checks that need no certificate. It changes nothing, and logs what would
+	// be created.
 	DryRun bool
 	// Timeout limits each wait. The default is 5 minutes.
 	Timeout time.Duration
 	// Member is the client configuration for the cluster.
 	Member *rest.Config
-	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
-	// source.
+	// MemberOrigin describes in messages where Member was read from. If it is empty, messages do not
+	// describe this.
 	MemberOrigin string
 	// Log receives progress messages for the user. It may be nil.
 	Log func(format string, args ...any)
 
-	// omitEndpoint is true if the control plane does not accept the address in Member. Then the agent
+	// omitEndpoint is true if the control plane does not accept the address in Member. The agent then
 	// reports the address at which it reaches the API server from its Pod.
 	omitEndpoint bool
 }
 
-// Run registers the cluster. It returns when the agent is ready and has created the Cluster. If
-// Run fails or ctx ends, it deletes the objects that were created in the control plane and in the
-// member.
+// Run registers the cluster. It returns when the agent is ready and has created the Cluster. If Run
+// fails or ctx ends, Run deletes the objects that were created in the control plane and in the member.
 func (r Register) Run(ctx context.Context) (err error) {
 	r = r.withDefaults()
 	if err := r.validate(); err != nil {
@@ -174,7 +173,7 @@ func (r Register) awaitCluster(ctx context.Context, karmada *clusterclient.Clien
 	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
 		have, err := karmada.Get(ctx, cluster)
-		// Retry, because a single failed read does not prove that the Cluster is missing.
+		// Retry, because a single failed read does not prove that the Cluster does not exist.
 		return have != nil, onlyDenied(err)
 	})
 	switch {
@@ -230,7 +229,7 @@ func (r Register) validate() error {
 	return nil
 }
 
-// minExpiration is the shortest lifetime of a certificate that can be requested.
+// minExpiration is the minimum lifetime that can be requested for a certificate.
 const minExpiration = 10 * time.Minute
 
 // validateEndpoint returns an error if the endpoint is not of the form host:port.
@@ -246,7 +245,6 @@ func validateEndpoint(endpoint string) error {
 	return nil
 }
 
-// parsePins parses CAHashes and returns the pins.
 func (r Register) parsePins() ([]registration.Pin, error) {
 	var pins []registration.Pin
 	for _, hash := range r.CAHashes {
@@ -259,9 +257,9 @@ func (r Register) parsePins() ([]registration.Pin, error) {
 	return pins, nil
 }
 
-// rollBack deletes the created objects. It starts with the agent, so that the agent does not use
-// deleted credentials. It ends with the objects that the agent created, because the agent then has
-// no permissions to create them again.
+// rollBack deletes the created objects. It begins with the agent, so that the agent does not use
+// deleted credentials. It ends with the objects that the agent created, because the agent then has no
+// permissions to create them again.
 func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member *clusterclient.Client, agentObjects []client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 	defer cancel()
@@ -276,8 +274,8 @@ func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member 
 	return errors.Join(errs...)
 }
 
-// verifyOwner reads the control plane's ID, and returns an error if another control plane has accounts for a
-// Cluster of this name in the member.
+// verifyOwner reads the control plane's ID, and returns an error if another control plane has accounts
+// for a Cluster with this name in the member.
 func (r Register) verifyOwner(ctx context.Context, member, karmada *clusterclient.Client) error {
 	if err := member.ReadOwner(ctx, karmada); err != nil {
 		return err
@@ -285,8 +283,8 @@ func (r Register) verifyOwner(ctx context.Context, member, karmada *clusterclien
 	return enroll.Grant{Cluster: r.Name, Namespace: r.ClusterNamespace, Member: member}.VerifyOwner(ctx)
 }
 
-// missingAgentObjects returns the objects that the agent will create in the member at its start,
-// except for objects that exist already. Some of the objects are accounts with all permissions.
+// missingAgentObjects returns the objects that the agent will create in the member at its start, except
+// for objects that already exist. Some of the objects are accounts with all permissions.
 func (r Register) missingAgentObjects(ctx context.Context, member *clusterclient.Client) (absent []client.Object, err error) {
 	accounts := enroll.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}
 	for _, object := range append(accounts.Objects(), accounts.SharedObjects()...) {
@@ -301,8 +299,8 @@ func (r Register) missingAgentObjects(ctx context.Context, member *clusterclient
 	return absent, nil
 }
 
-// deleteAgentObjects deletes the objects that the agent created in the member. Existing objects of
-// other control planes no longer name this one.
+// deleteAgentObjects deletes the objects that the agent created in the member. If other control planes
+// use an existing object, it only removes this control plane's ID from the object.
 func (r Register) deleteAgentObjects(ctx context.Context, member *clusterclient.Client, agentObjects []client.Object) error {
 	var errs []error
 	for _, object := range agentObjects {
@@ -315,7 +313,8 @@ func (r Register) deleteAgentObjects(ctx context.Context, member *clusterclient.
 	return errors.Join(append(errs, enroll.Cleanup{Namespace: r.ClusterNamespace}.ReleaseShared(ctx, member))...)
 }
 
-// preflight returns the member's identity, or an error if the member already holds objects of an agent.
+// preflight returns the member's identity, or an error if the member already contains an agent's
+// objects.
 func (r Register) preflight(ctx context.Context, member *clusterclient.Client) (id string, err error) {
 	r.logf("[preflight] Running pre-flight checks")
 	if id, err = member.Identify(ctx, r.MemberOrigin); err != nil {
@@ -341,9 +340,9 @@ func (r Register) preflight(ctx context.Context, member *clusterclient.Client) (
 	return id, nil
 }
 
-// rejectControlPlane returns an error if the member is the control plane itself. Only the control
-// plane has a cluster-info that is signed with the secret of the token. Without permission to read
-// cluster-info it returns nil, because this check only detects a wrong kubeconfig.
+// rejectControlPlane returns an error if the member is the control plane itself. Only the control plane
+// has a cluster-info that is signed with the token's secret. If cluster-info may not be read,
+// rejectControlPlane returns nil, because this check only detects a wrong kubeconfig.
 func (r Register) rejectControlPlane(ctx context.Context, member *clusterclient.Client) error {
 	token, err := registration.ParseToken(r.Token)
 	if err != nil {
@@ -365,7 +364,7 @@ func (r Register) rejectControlPlane(ctx context.Context, member *clusterclient.
 // PreflightError lists the objects in the member that prevent a registration.
 type PreflightError struct {
 	Findings []error
-	// Member is the name of the cluster that was to be registered.
+	// Member is the name of the cluster to be registered.
 	Member string
 }
 

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// logTailLines and logTailBytes limit how much of a log a message contains. describeTimeout limits the
-	// time for reading the reason of a failure.
+	// logTailLines and logTailBytes limit how much of a log a message contains. describeTimeout limits
+	// the time for determining a failure's reason.
 	logTailLines    = 5
 	logTailBytes    = 2048
 	describeTimeout = 5 * time.Second
 )
 
-// awaitRollout waits until the agent is ready. If it is not ready in time, the error
-// contains the reason.
+// awaitRollout waits until the agent is ready. If it is not ready in time, the returned error contains
+// the reason.
 func (r Register) awaitRollout(ctx context.Context, member *clusterclient.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -76,8 +76,8 @@ func isRolledOut(deployment *appsv1.Deployment) bool {
 		status.Replicas == want && status.AvailableReplicas == want
 }
 
-// describeFailure returns the reason why the agent is not ready. The reason contains the status of
-// the Deployment and of its Pods, and the end of the logs of the Pods.
+// describeFailure returns why the agent is not ready: the statuses of the Deployment and its Pods, and
+// the ends of the Pods' logs.
 func (r Register) describeFailure(ctx context.Context, member *clusterclient.Client) string {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
@@ -117,8 +117,8 @@ func replicaFailure(deployment *appsv1.Deployment) string {
 	return ""
 }
 
-// podFailure returns the reason why a Pod is not ready, and reports whether its container has
-// restarted. The reason is empty if the Pod is ready.
+// podFailure returns why a Pod is not ready, and reports whether its container has restarted. The
+// reason is empty if the Pod is ready.
 func podFailure(pod *corev1.Pod) (reason string, isRestarted bool) {
 	for _, status := range pod.Status.ContainerStatuses {
 		switch ended := status.LastTerminationState.Terminated; {

@@ -30,28 +30,27 @@ import (
 type Unregister struct {
 	// Name is the Cluster's name.
 	Name string
-	// Namespace is the namespace of the agent in the member. The default is karmada-system. AgentName is the
+	// Namespace is the agent's namespace in the member. The default is karmada-system. AgentName is the
 	// name of the agent's Deployment. The default is karmada-agent.
 	Namespace, AgentName string
-	// ClusterNamespace is the namespace of the cluster's Secrets. The default is the value in the
-	// flag of the agent, or karmada-cluster.
+	// ClusterNamespace is the control plane's namespace for the cluster's Secrets. The default is the
+	// value of the agent's flag, or karmada-cluster.
 	ClusterNamespace string
-	// Wait limits the time for the removal from the control plane, and separately the time for the removal
-	// from the member. The default is 60 s.
+	// Wait limits the time for the removal from the control plane, and separately the time for the
+	// removal from the member. The default is 60 s.
 	Wait time.Duration
-	// Force makes Run continue if one of the clusters cannot be reached. It also removes the
-	// finalizers that no controller removes in time. Then the propagated objects stay in the
-	// member.
+	// Force makes Run continue if one of the two clusters cannot be reached. It also removes the
+	// finalizers that no controller removes in time. The propagated objects then stay in the member.
 	Force bool
-	// DryRun runs all checks, writes nothing, and logs what would be deleted.
+	// DryRun performs all checks and logs what would be deleted, but writes nothing.
 	DryRun bool
-	// Karmada is the client configuration for the control plane. Nil means the agent's kubeconfig, with the
-	// context that the agent uses.
+	// Karmada is the client configuration for the control plane. Nil selects the agent's kubeconfig,
+	// with the context that the agent uses.
 	Karmada *rest.Config
 	// Member is the client configuration for the cluster.
 	Member *rest.Config
-	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
-	// source.
+	// MemberOrigin describes in messages where Member was read from. If it is empty, messages do not
+	// describe this.
 	MemberOrigin string
 	// Log receives progress messages for the user. It may be nil.
 	Log func(format string, args ...any)
@@ -100,14 +99,13 @@ type unregistration struct {
 	karmada *clusterclient.Client
 	// usesAgentCredentials is true if karmada uses the agent's credentials.
 	usesAgentCredentials bool
-	// cluster is the Cluster, or nil if there is none.
+	// cluster is the Cluster, or nil if it does not exist.
 	cluster *clusterv1alpha1.Cluster
-	// karmadaManagesPermissions is true if the control plane revokes the permissions of the agent
-	// itself.
+	// karmadaManagesPermissions is true if the control plane itself revokes the agent's permissions.
 	karmadaManagesPermissions bool
 }
 
-// openMember reads the member's identity.
+// openMember connects to the member and reads its identity.
 func (u *unregistration) openMember(ctx context.Context) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
@@ -122,7 +120,7 @@ func (u *unregistration) openMember(ctx context.Context) (id string, err error) 
 	return id, nil
 }
 
-// findCluster reads the Cluster and verifies that it is the Cluster of this member.
+// findCluster reads the Cluster and verifies that it is this member's Cluster.
 func (u *unregistration) findCluster(ctx context.Context) error {
 	if u.karmada == nil {
 		return nil
@@ -130,9 +128,8 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	object, err := u.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.Name}})
-	// If a user has no permission to read the Cluster, the user has set the wrong kubeconfig. If an agent has
-	// no permission to read the Cluster, the Cluster may have been deleted together with the agent's
-	// permissions.
+	// A user who may not read the Cluster has set the wrong kubeconfig. If an agent may not read the
+	// Cluster, the Cluster may have been deleted together with the agent's permissions.
 	isDenied := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 	if err != nil && u.Force && (u.usesAgentCredentials || !isDenied) {
 		u.logf("warning: the control plane will not be cleaned up: %v", err)
@@ -162,7 +159,7 @@ func (u *unregistration) findCluster(ctx context.Context) error {
 			return err
 		}
 	}
-	// Check before any deletion, because with Force the member would lose its agent although the
+	// Check this before any deletion, because with Force the member would lose its agent although the
 	// Cluster stays.
 	if err := admission.CheckDeletionProtection(found); err != nil {
 		return fmt.Errorf("cluster %q: %w", u.Name, err)
@@ -186,8 +183,9 @@ func (u *unregistration) removeFromKarmada(ctx context.Context) error {
 	return u.removePermissions(ctx)
 }
 
-// continueWithMember returns nil if Force is set and the control plane rejected the agent's credentials. The
-// caller then still cleans up the member, because the user may not be able to get other credentials.
+// continueWithMember returns nil if Force is set and the control plane rejected the agent's
+// credentials. The caller then still cleans up the member, because the user may not be able to get
+// other credentials.
 func (u *unregistration) continueWithMember(ctx context.Context, err error) error {
 	if !u.Force || !u.usesAgentCredentials || ctx.Err() != nil {
 		return err
@@ -198,8 +196,8 @@ func (u *unregistration) continueWithMember(ctx context.Context, err error) erro
 	return nil
 }
 
-// removeCluster deletes the Cluster before the Works, because bindings create new Works as long as
-// the Cluster exists. The Works are deleted together with the Cluster.
+// removeCluster deletes the Cluster before the Works, because bindings create new Works as long as the
+// Cluster exists. The Works are deleted together with the Cluster.
 func (u *unregistration) removeCluster(ctx context.Context) error {
 	err := u.karmada.DeleteCluster(ctx, clusterclient.Removal{Cluster: u.cluster, Wait: u.Wait, DeniedMeansGone: u.usesAgentCredentials,
 		ExtraBlockers: u.agentBlockers})
@@ -211,8 +209,8 @@ func (u *unregistration) removeCluster(ctx context.Context) error {
 	return u.forceRemoval(ctx)
 }
 
-// agentBlockers returns a line about the agent's Deployment if Works remain and not all replicas of the
-// agent are available, because only the agent deletes the objects of these Works in the member.
+// agentBlockers returns a line about the agent's Deployment if Works remain and not all of the agent's
+// replicas are available, because only the agent deletes these Works' objects in the member.
 func (u *unregistration) agentBlockers(ctx context.Context, works int) []string {
 	if works == 0 || u.memberID == "" {
 		return nil
@@ -229,8 +227,9 @@ func (u *unregistration) agentBlockers(ctx context.Context, works int) []string 
 	return []string{line}
 }
 
-// awaitClusterGone waits until the Cluster is gone. With the agent's credentials, a denied request also
-// means that the Cluster is gone, because the agent loses its permissions together with the Cluster.
+// awaitClusterGone waits until the Cluster no longer exists. With the agent's credentials, a denied
+// request also means that the Cluster no longer exists, because the agent loses its permissions
+// together with the Cluster.
 func (u *unregistration) awaitClusterGone(ctx context.Context) error {
 	err := u.karmada.AwaitGone(ctx, u.cluster)
 	if u.usesAgentCredentials && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
@@ -249,8 +248,7 @@ func (u *unregistration) forceRemoval(ctx context.Context) error {
 	if !u.usesAgentCredentials {
 		return u.karmada.ForceDeleteCluster(ctx, u.cluster)
 	}
-	// The agent is not allowed to delete its execution namespace. The control plane deletes the
-	// namespace later.
+	// The agent may not delete its execution namespace. The control plane deletes the namespace later.
 	works := &workv1alpha1.WorkList{}
 	if err := u.karmada.API.List(ctx, works, client.InNamespace(work.ExecutionNamespace(u.Name))); err != nil {
 		return fmt.Errorf("listing the Works of cluster %q: %w", u.Name, err)
@@ -263,8 +261,8 @@ func (u *unregistration) forceRemoval(ctx context.Context) error {
 	return u.awaitClusterGone(ctx)
 }
 
-// hasManagedPermissions reports whether the control plane granted the agent's permissions. In this case, the
-// control plane also revokes them.
+// hasManagedPermissions reports whether the control plane granted the agent's permissions. If it did,
+// it also revokes them.
 func (u *unregistration) hasManagedPermissions(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
@@ -272,7 +270,7 @@ func (u *unregistration) hasManagedPermissions(ctx context.Context) bool {
 	return err == nil && have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == u.Name
 }
 
-// removePermissions deletes the agent's permissions. The credentials of the agent are not allowed to delete all
+// removePermissions deletes the agent's permissions. With the agent's credentials, it cannot delete all
 // of them.
 func (u *unregistration) removePermissions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
@@ -303,8 +301,7 @@ func (u *unregistration) removePermissions(ctx context.Context) error {
 	return nil
 }
 
-// logRemainingObjects logs the objects that an administrator of the control plane must
-// delete.
+// logRemainingObjects logs the objects that an administrator of the control plane must delete.
 func (u *unregistration) logRemainingObjects() {
 	if u.karmada == nil {
 		u.logf("warning: these objects may remain in the control plane, and its administrator must delete them:")
@@ -317,8 +314,8 @@ func (u *unregistration) logRemainingObjects() {
 	}
 }
 
-// cleanUpMember deletes the objects that register created in the member. It deletes the agent
-// first, so that the agent cannot create objects again.
+// cleanUpMember deletes the objects that register created in the member. It deletes the agent first, so
+// that the agent cannot create objects again.
 func (u *unregistration) cleanUpMember(ctx context.Context) error {
 	if u.memberID == "" {
 		return nil
@@ -348,13 +345,13 @@ func (u *unregistration) cleanUpMember(ctx context.Context) error {
 	return nil
 }
 
-// accounts returns the cleanup of the accounts of the control plane in the member.
+// accounts returns the cleanup for the control plane's accounts in the member.
 func (u *unregistration) accounts() enroll.Cleanup {
 	return enroll.Cleanup{Cluster: u.Name, Namespace: cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: u.Log}
 }
 
-// agentObjects returns the objects that register created in the member for the agent, in
-// the order of their deletion.
+// agentObjects returns the objects that register created in the member for the agent, in the order of
+// their deletion.
 func (u *unregistration) agentObjects() []client.Object {
 	register := u.newRegister()
 	return []client.Object{
@@ -363,7 +360,7 @@ func (u *unregistration) agentObjects() []client.Object {
 	}
 }
 
-// newRegister returns a Register with the fields that determine the agent's objects.
+// newRegister returns a Register that contains only the fields that determine the agent's objects.
 func (u *unregistration) newRegister() Register {
 	return Register{Name: u.Name, Namespace: u.Namespace}
 }
@@ -390,7 +387,8 @@ func (u *unregistration) logPlan(ctx context.Context) error {
 
 func (u Unregister) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }
 
-// flagValue returns the value of an argument --name=value of a container.
+// flagValue returns the value of the container's argument --name=value, or an empty string if there is
+// none.
 func flagValue(container corev1.Container, name string) string {
 	for _, argument := range append(append([]string(nil), container.Command...), container.Args...) {
 		if value, ok := strings.CutPrefix(argument, "--"+name+"="); ok {

@@ -70,7 +70,7 @@ func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := slices.DeleteFunc(clusterclienttest.ListContent(t, member), func(each string) bool {
-				// The fake API server does not delete the tokens of a deleted account.
+				// The fake API server does not delete a deleted account's tokens.
 				return strings.HasPrefix(each, "Secret ns/karmada-")
 			})
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -109,7 +109,7 @@ func TestAgentBlockers(t *testing.T) {
 	}
 }
 
-// boundNamespaces returns the namespaces of the subjects in the ClusterRoleBinding of agents.
+// boundNamespaces returns the namespaces of the subjects in the agents' ClusterRoleBinding.
 func boundNamespaces(t *testing.T, member *clusterclient.Client) (namespaces []string) {
 	t.Helper()
 	have, err := member.Get(t.Context(), Register{}.agentBinding())
@@ -172,8 +172,8 @@ func TestAgentsOfTwoControlPlanesShareBinding(t *testing.T) {
 	}
 }
 
-// newAgentSecret returns the Secret that a registration leaves if it is interrupted before it
-// installs the agent.
+// newAgentSecret returns the Secret that remains if a registration is interrupted before it installs
+// the agent.
 func newAgentSecret(t *testing.T, user string) *corev1.Secret {
 	t.Helper()
 	dir := pki.Dir{Path: t.TempDir()}
