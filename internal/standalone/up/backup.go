@@ -20,7 +20,7 @@ import (
 const (
 	// etcdDir is the name of etcd's directory in the control plane's directory.
 	etcdDir = "etcd"
-	// backupTimeout limits a backup, sufficient for a large etcd.
+	// backupTimeout limits the duration of a backup. It is sufficient for a large etcd.
 	backupTimeout = 10 * time.Minute
 	// backupTimeFormat is the format of times in file names.
 	backupTimeFormat = "20060102T150405Z"
@@ -74,7 +74,7 @@ func atMostOneArgument(cmd *cobra.Command, args []string) error {
 	return NewCommandUsageError(cmd, fmt.Errorf("unexpected argument %q", args[1]))
 }
 
-// writeBackup writes a backup of a running installation to a file.
+// writeBackup writes a backup of a running installation to file.
 func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (backupManifest, error) {
 	pid, err := dir.runningProcess(ctx)
 	if err != nil {
@@ -109,9 +109,9 @@ func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (
 	return manifest, writeBackupFile(file, manifest, append([]backupSource{{Name: snapshotName, Path: snapshot}}, sources...))
 }
 
-// backupSources returns the files of a data directory that a backup contains in addition to the snapshot:
-// the control plane's keys and certificates, the encryption key for Secrets, and the ports in kubeconfigs.
-// Logs and members' data are not included.
+// backupSources returns the files in the data directory that a backup contains in addition to the
+// snapshot: the control plane's keys and certificates, the encryption key for Secrets, and the state
+// file, which stores the ports in users' kubeconfigs. A backup does not contain logs and members' data.
 func (d dataDir) backupSources() ([]backupSource, error) {
 	sources := []backupSource{{Name: filepath.Base(d.stateFile()), Path: d.stateFile()}}
 	storage := filepath.Join(d.controlPlaneDir(), etcdDir)

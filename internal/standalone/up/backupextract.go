@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// openBackup is an open backup file whose manifest was read.
+// openBackup is an open backup file whose manifest has been read.
 type openBackup struct {
 	Manifest backupManifest
 
@@ -55,8 +55,8 @@ func openBackupFile(path string) (_ *openBackup, err error) {
 // Close closes the file.
 func (o *openBackup) Close() error { return o.file.Close() }
 
-// Extract writes the files of the archive into a directory and compares them with the
-// manifest. After an error the written files must not be used.
+// Extract writes the archive's files to the directory into, and compares them with the manifest. After
+// an error, the written files must not be used.
 func (o *openBackup) Extract(into string) error {
 	for _, want := range o.Manifest.Files {
 		header, err := o.archive.Next()
@@ -74,7 +74,8 @@ func (o *openBackup) Extract(into string) error {
 	if _, err := o.archive.Next(); !errors.Is(err, io.EOF) {
 		return damagedError(o.path, errors.New("the archive has more files than the manifest lists, or is cut off"))
 	}
-	// The gzip checksum comes after the end of the tar archive, so read the rest to verify it.
+	// Read the rest, because the gzip checksum, which must be verified, comes after the end of the tar
+	// archive.
 	if _, err := io.Copy(io.Discard, o.content); err != nil {
 		return damagedError(o.path, err)
 	}
@@ -104,8 +105,8 @@ func (o *openBackup) extractFile(listedFile backupFile, path string) error {
 	return nil
 }
 
-// trackingReader stores the error of the last read, which distinguishes a damaged archive from a
-// full disk.
+// trackingReader stores the error of the last read. If extracting fails, this error shows whether the
+// archive is damaged or, for example, the disk is full.
 type trackingReader struct {
 	io.Reader
 	lastError error

@@ -14,34 +14,35 @@ import (
 	"time"
 )
 
-// A backup is an archive with a manifest, an etcd snapshot, and the files that are needed to use the
-// snapshot. Invariants: a backup file either is complete under its name or does not exist. No file of an
-// archive is used before the whole archive was verified. Only the owner can read a backup, because it
-// contains the credentials of every cluster.
+// A backup is an archive that contains a manifest, an etcd snapshot, and the files that are needed to
+// use the snapshot. Invariants: a backup file either is complete under its name or does not exist. No
+// file in an archive is used before the whole archive is verified. Only the owner can read a backup,
+// because it contains every cluster's credentials.
 
-// backupFormatVersion is the version of the archive that this program writes.
+// backupFormatVersion is the format version of the archives that this program writes.
 const backupFormatVersion = 1
 
 const (
 	manifestName = "manifest.json"
-	// maxManifestBytes limits a manifest's size, because the file is not verified yet when the manifest is
-	// read.
+	// maxManifestBytes limits a manifest's size, because the archive is not verified yet when its
+	// manifest is read.
 	maxManifestBytes = 4 << 20
 	unfinishedSuffix = ".new"
 )
 
-// backupManifest describes a backup. It is the first file of the archive.
+// backupManifest describes a backup. It is the archive's first file.
 type backupManifest struct {
-	// Format is the archive's version.
+	// Format is the archive's format version.
 	Format int `json:"format"`
 	// Time is the time of the snapshot.
 	Time time.Time `json:"time"`
-	// Karmada, Kubernetes and Etcd are the versions of the program that wrote the backup.
+	// Karmada is the version of the program that wrote the backup. Kubernetes and Etcd are the versions
+	// of Kubernetes and etcd in that program.
 	Karmada    string `json:"karmada"`
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
-	// Revision is the etcd revision of the snapshot's last write. Keys is the number of etcd keys in the
-	// snapshot. Hash is the checksum of the snapshot's content.
+	// Revision is the etcd revision of the last write in the snapshot. Keys is the number of etcd keys
+	// in the snapshot. Hash is the checksum of the snapshot's content.
 	Revision int64  `json:"revision"`
 	Keys     int    `json:"keys"`
 	Hash     uint32 `json:"hash"`
@@ -51,27 +52,27 @@ type backupManifest struct {
 	Files []backupFile `json:"files"`
 }
 
-// backupFile is a file of the archive.
+// backupFile describes a file in the archive.
 type backupFile struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-// backupSource is a file that is added to an archive.
+// backupSource is a file to add to an archive.
 type backupSource struct {
-	// Name is the name in the archive. Path is the path of the file on disk.
+	// Name is the name in the archive. Path is the file's path on disk.
 	Name, Path string
 }
 
 var (
 	// ErrDamaged means that a file is not a backup, or was changed after it was written.
 	ErrDamaged = errors.New("the file is damaged or is not a backup")
-	// ErrExists means that a file with the name of the backup exists already.
+	// ErrExists means that a file with the backup's name already exists.
 	ErrExists = errors.New("a file of that name exists already")
 )
 
-// writeBackupFile writes an archive. After an error there is no file at path.
+// writeBackupFile writes an archive. After an error, there is no file at path.
 func writeBackupFile(path string, manifest backupManifest, sources []backupSource) (err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("writing %s: %w: choose another name", path, errors.Join(ErrExists, err))
@@ -97,7 +98,8 @@ func writeBackupFile(path string, manifest backupManifest, sources []backupSourc
 	if err := errors.Join(writeArchive(file, manifest, sources), file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	// A link, unlike a rename, does not replace a file that was created at path meanwhile.
+	// Link instead of renaming, because a rename would replace a file that was created at path in the
+	// meantime.
 	if err := os.Link(unfinishedPath, path); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

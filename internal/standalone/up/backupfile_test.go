@@ -95,7 +95,7 @@ func TestExtractDetectsChangedByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Bytes 4 to 9 of gzip are a time and hints that the reader ignores.
+	// Bytes 4 to 9 of a gzip file are a time and hints that the reader ignores.
 	for at := 10; at < len(whole); at += 1 + len(whole)/200 {
 		broken := bytes.Clone(whole)
 		broken[at] ^= 0x20

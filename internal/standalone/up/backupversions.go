@@ -11,15 +11,16 @@ import (
 // snapshotName is the name of the etcd snapshot in an archive.
 const snapshotName = "etcd.snapshot"
 
-// errUnsupportedBackup means that another version wrote the backup, and that this program cannot
-// read backups of that version.
+// errUnsupportedBackup means that another version wrote the backup, and that this program cannot read
+// that version's backups.
 var errUnsupportedBackup = errors.New("this program cannot read the backup")
 
-// backupVersions are the versions of the program that reads a backup.
+// backupVersions are the Kubernetes and etcd versions in the program that reads a backup.
 type backupVersions struct{ Kubernetes, Etcd string }
 
-// CheckReadable returns an error if a program with these versions cannot read the backup: because its format
-// is unknown, or because it has another major version or a newer minor version of Kubernetes or etcd.
+// CheckReadable returns an error if a program with the reader's versions cannot read the backup,
+// because the backup's format is unknown, or because the backup has another major version or a newer
+// minor version of Kubernetes or etcd.
 func (m backupManifest) CheckReadable(reader backupVersions) error {
 	newerProgram := fmt.Sprintf("restore it with Karmada %s or newer", m.Karmada)
 	switch {

@@ -19,29 +19,28 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// changeTimeout limits the duration of a membership change.
+// changeTimeout limits the duration of a change to the members.
 const changeTimeout = 10 * time.Minute
 
-// memberChange is a request to a running installation. Exactly one of Members, Add and Remove is
-// set.
+// memberChange is a request to a running installation to change its members. Exactly one of Members,
+// Add and Remove is set.
 type memberChange struct {
 	// Members is the requested number of members. It cannot be less than the current number.
 	Members *int `json:"members,omitempty"`
 	// PullMembers is the number of members in pull mode among Members. A negative value means every
-	// third. Members that exist keep their mode.
+	// third member. Existing members keep their mode.
 	PullMembers int `json:"pullMembers,omitempty"`
-	// Add is the name of a member to add. Pull is its mode, and Region its region; an empty region
-	// means a default one.
+	// Add is the name of a member to add. Pull selects pull mode for it, and Region is its region. An
+	// empty region selects a default region.
 	Add    string `json:"add,omitempty"`
 	Pull   bool   `json:"pull,omitempty"`
 	Region string `json:"region,omitempty"`
-	// Remove is the name of a member to remove. Force removes it even if its objects cannot be
-	// deleted.
+	// Remove is the name of a member to remove. Force removes it even if its objects cannot be deleted.
 	Remove string `json:"remove,omitempty"`
 	Force  bool   `json:"force,omitempty"`
 }
 
-// validate returns an error if the change is possible for no installation.
+// validate returns an error if the change is invalid for every installation.
 func (m memberChange) validate() error {
 	switch {
 	case m.Members != nil && m.Add == "" && m.Remove == "":
@@ -63,7 +62,7 @@ func (m memberChange) validate() error {
 
 var errChangeInProgress = errors.New("another change of the members is in progress: repeat the command when it has ended")
 
-// change carries out a change of the members and reports its progress.
+// change changes the members as requested and reports the progress.
 func (i *installation) change(ctx context.Context, change memberChange, progress *progressReporter) error {
 	if err := change.validate(); err != nil {
 		return err
@@ -110,7 +109,7 @@ func intersect(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return !slices.Contains(b, name) })
 }
 
-// joinRest registers those of the members that an earlier change could not register. It reports
+// joinRest registers those of the named members that an earlier change could not register. It reports
 // whether there are any.
 func (i *installation) joinRest(ctx context.Context, names []string, progress *progressReporter) (found bool, err error) {
 	if i.state.SkipJoin {
@@ -129,7 +128,7 @@ func (i *installation) joinRest(ctx context.Context, names []string, progress *p
 	return true, i.registerMembers(ctx, rest, progress)
 }
 
-// supervisorsOf returns the supervisors of members.
+// supervisorsOf returns the named members' supervisors.
 func (i *installation) supervisorsOf(names []string) []*memberSupervisor {
 	i.stateMu.Lock()
 	defer i.stateMu.Unlock()
@@ -138,8 +137,8 @@ func (i *installation) supervisorsOf(names []string) []*memberSupervisor {
 
 func describeMembers(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
-// addMember adds one member. For a member that exists, it completes an earlier registration that
-// failed.
+// addMember adds one member. If the member already exists, addMember completes an earlier registration
+// that failed.
 func (i *installation) addMember(ctx context.Context, change memberChange, progress *progressReporter) error {
 	name := change.Add
 	if slices.Contains(i.state.Members, name) {
@@ -170,9 +169,9 @@ func (i *installation) addMember(ctx context.Context, change memberChange, progr
 	return i.addMembers(ctx, []string{name}, inPullMode, progress)
 }
 
-// addMembers starts members, registers them, and waits until they are Ready. Members that do not
-// start are removed again. If only the registration fails, they stay, and a repeated change or the
-// next start of the installation registers them.
+// addMembers starts members, registers them, and waits until they are Ready. Members that do not start
+// are removed again. If only the registration fails, the members stay, and repeating the change or
+// starting the installation again registers them.
 func (i *installation) addMembers(ctx context.Context, names, inPullMode []string, progress *progressReporter) error {
 	isNew := map[string]bool{}
 	for _, name := range names {
@@ -198,7 +197,7 @@ func (i *installation) addMembers(ctx context.Context, names, inPullMode []strin
 	return nil
 }
 
-// removeMember removes the Cluster of a member, ends its process, and removes its data.
+// removeMember removes the member's Cluster, ends its process, and removes its data.
 func (i *installation) removeMember(ctx context.Context, name string, force bool, progress *progressReporter) error {
 	if !slices.Contains(i.state.Members, name) {
 		return fmt.Errorf("there is no member %q: the members are: %s", name, describeMembers(i.state.Members))
@@ -209,15 +208,15 @@ func (i *installation) removeMember(ctx context.Context, name string, force bool
 	return progress.step(name+" stopped and its data removed", func() error { return i.stopMember(ctx, name, true, progress) })
 }
 
-// isClusterOf reports whether a Cluster is a member. The name of the Cluster may differ from the member's
-// name.
+// isClusterOf reports whether the Cluster is the given member. The Cluster's name may differ from the
+// member's name.
 func (i *installation) isClusterOf(cluster *clusterv1alpha1.Cluster, member string) bool {
 	return cluster.Spec.APIEndpoint == standalone.LoopbackURL(i.state.Ports[member]) ||
 		cluster.Name == member && isMemberCluster(cluster, i.state.Ports[member])
 }
 
-// removeCluster removes the Cluster of a member, in the same way as `karmadactl unjoin` and
-// `karmadactl unregister`.
+// removeCluster removes the member's Cluster in the same way as `karmadactl unjoin` and `karmadactl
+// unregister`.
 func (i *installation) removeCluster(ctx context.Context, member string, force bool) error {
 	clusters, err := listClusters(ctx, i.control.Config())
 	if err != nil {
@@ -243,8 +242,8 @@ func (i *installation) removeCluster(ctx context.Context, member string, force b
 	return err
 }
 
-// stopMember ends the process of a member and removes the member from the installation, together
-// with its data if deleteData is set.
+// stopMember ends the member's process and removes the member from the installation. If deleteData is
+// true, it also deletes the member's data.
 func (i *installation) stopMember(ctx context.Context, name string, deleteData bool, progress *progressReporter) error {
 	for _, member := range i.supervisorsOf([]string{name}) {
 		member.stop()
@@ -268,8 +267,8 @@ func (i *installation) stopMember(ctx context.Context, name string, deleteData b
 	return errors.Join(errs...)
 }
 
-// forgetMember removes a member from the state. The ports and the region of a member whose data is
-// kept are kept too.
+// forgetMember removes a member from the state. If the member's data is kept, its ports and region are
+// kept too.
 func (i *installation) forgetMember(name string, deleteData bool) {
 	i.state.Members = removeItem(slices.Clone(i.state.Members), name)
 	i.state.PullMembers = removeItem(slices.Clone(i.state.PullMembers), name)

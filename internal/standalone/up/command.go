@@ -30,8 +30,8 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// eventsFDVariable is the name of an environment variable. Its value is the file descriptor to
-// which a child process writes its events.
+// eventsFDVariable is the environment variable that contains the file descriptor to which a child
+// process writes its events.
 const eventsFDVariable = "KARMADA_EVENTS_FD"
 
 // Commands returns the subcommands of `karmada` that run Karmada on this machine.
@@ -41,8 +41,8 @@ func Commands() []*cobra.Command {
 	}
 }
 
-// withStopSignals returns a context that ends with SIGINT or SIGTERM. A second signal kills
-// the process.
+// withStopSignals returns a context that ends when the process receives SIGINT or SIGTERM. A second
+// signal kills the process.
 func withStopSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -128,7 +128,7 @@ a greater number of members adds the missing ones.`,
 	return cmd
 }
 
-// defaultOptions returns the options of `karmada up` without flags.
+// defaultOptions returns the options of `karmada up` if no flags are set.
 func defaultOptions() Options {
 	return Options{
 		DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, Components: allComponents,
@@ -136,8 +136,8 @@ func defaultOptions() Options {
 	}
 }
 
-// complete resolves paths, adopts the settings of the last start, and validates the options. It
-// returns the adopted settings as flags.
+// complete resolves paths, adopts the settings of the last start, and validates the options. It returns
+// the adopted settings in the form of flags.
 func (o *Options) complete(isSet func(flag string) bool) (kept []string, err error) {
 	dir, err := parseDataDir(o.DataDir)
 	if err != nil {
@@ -157,8 +157,8 @@ func (o *Options) complete(isSet func(flag string) bool) (kept []string, err err
 	return state.Settings.flags(isSet), o.validate(isSet)
 }
 
-// changeOfRunning returns the change that a start with --members makes to an installation that runs
-// already, or nil if none runs. Other flags cannot change while it runs.
+// changeOfRunning returns the change that a start with --members makes to an installation that is
+// already running, or nil if none is running. Other flags cannot be changed while it is running.
 func (o *Options) changeOfRunning(ctx context.Context, flags *pflag.FlagSet) (*memberChange, error) {
 	dir := dataDir{o.DataDir}
 	pid, err := dir.runningProcess(ctx)
@@ -180,7 +180,7 @@ func (o *Options) changeOfRunning(ctx context.Context, flags *pflag.FlagSet) (*m
 
 const maxMembers = 20
 
-// Names of flags of `karmada up`.
+// Names of the flags of `karmada up`.
 const (
 	membersFlag     = "members"
 	pullMembersFlag = "pull-members"
@@ -215,7 +215,7 @@ func (o Options) validate(isSet func(flag string) bool) error {
 	return nil
 }
 
-// validateBindAddress returns an error if servers cannot listen on an address.
+// validateBindAddress returns an error if servers cannot listen on the address.
 func validateBindAddress(address string) error {
 	if net.ParseIP(address) == nil {
 		return fmt.Errorf("--bind-address %q: must be an IP address of this machine, such as %s", address, standalone.Loopback)
@@ -227,7 +227,7 @@ func validateBindAddress(address string) error {
 	if err != nil {
 		return fmt.Errorf("--bind-address %s: %w", address, err)
 	}
-	return listener.Close() // the listener was not used
+	return listener.Close() // the listener was only needed for this check
 }
 
 // NoArguments returns a usage error if there are arguments.
@@ -253,8 +253,8 @@ func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	}
 	defer func() { _ = log.Close() }()
 	redirectLogs(log)
-	// Some libraries, such as etcd's client, write directly to stdout and stderr. A panic is still printed on
-	// the terminal.
+	// Some libraries, such as etcd's client, write directly to stdout and stderr. A panic is still
+	// printed on the terminal.
 	os.Stdout, os.Stderr = log, log
 	send, end := newScreen(out)
 	defer end()
@@ -271,22 +271,22 @@ func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	return nil
 }
 
-// parentEvents returns the file to which this process writes events for its parent process. It
-// returns nil if no parent process reads events.
+// parentEvents returns the file to which this process writes events for its parent process, or nil if
+// no parent process reads events.
 func parentEvents() *os.File {
 	fd, err := strconv.Atoi(os.Getenv(eventsFDVariable))
 	if err != nil || fd < 3 {
 		return nil
 	}
-	// Child processes must not write to the events file of this process.
+	// Prevent this process's children from writing to the events file.
 	_ = os.Unsetenv(eventsFDVariable)
 	syscall.CloseOnExec(fd)
 	return os.NewFile(uintptr(fd), "events")
 }
 
-// redirectLogs writes the logs of all libraries to a file. The libraries log with klog and gRPC, whose
-// settings are global to the process. Warnings of gRPC are discarded, because clients of etcd cause
-// one for each connection that they replace while they start.
+// redirectLogs writes all libraries' logs to file. The libraries log with klog and gRPC, whose settings
+// apply to the whole process. gRPC's warnings are discarded, because etcd clients cause one for each
+// connection that they replace while they start.
 func redirectLogs(file io.Writer) {
 	klog.LogToStderr(false)
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
@@ -299,20 +299,20 @@ func redirectLogs(file io.Writer) {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 }
 
-// SilenceLibraries discards the logs of all libraries, because the commands print all relevant
-// information themselves. `karmada up` and the members write them to files afterwards.
+// SilenceLibraries discards all libraries' logs, because the commands themselves print everything that
+// is relevant. `karmada up` and the members later redirect the logs to files.
 func SilenceLibraries() { redirectLogs(io.Discard) }
 
-// addLifetimeFlag adds a hidden flag for tests of certificate renewal. Users do not need it,
-// because certificates are renewed automatically.
+// addLifetimeFlag adds a hidden flag for tests of certificate renewal. Users do not need it, because
+// certificates are renewed automatically.
 func addLifetimeFlag(flags *pflag.FlagSet, lifetime *time.Duration) {
 	flags.DurationVar(lifetime, "certificate-lifetime", pki.DefaultLeafLifetime,
 		"Validity of issued certificates. Each is renewed when a third of its validity is left")
 	_ = flags.MarkHidden("certificate-lifetime")
 }
 
-// minLifetime is the shortest validity of certificates for which servers reload renewed
-// certificates before the old certificates expire.
+// minLifetime is the minimum validity of certificates. With a shorter validity, servers would not
+// reload renewed certificates before the old ones expire.
 const minLifetime = 5 * time.Second
 
 const (

@@ -22,27 +22,28 @@ import (
 )
 
 const (
-	// changesSocket is the name of the socket in the data directory at which a running installation accepts
-	// changes to its members.
+	// changesSocket is the name of the socket in the data directory on which a running installation
+	// accepts changes to its members.
 	changesSocket = "changes.sock"
-	// maxChangeClients limits the connections to the socket, and changeRequestTimeout the time until
-	// a client has sent its request.
+	// maxChangeClients limits the number of connections to the socket, and changeRequestTimeout limits
+	// the time in which a client must send its request.
 	maxChangeClients     = 8
 	changeRequestTimeout = 5 * time.Second
 	maxChangeRequest     = 4 << 10
 )
 
-// changeRequest is what a client sends. The response is a stream of events, which ends with an event
-// that is ready or has an error.
+// changeRequest is what a client sends. The response is a stream of events. The last event is ready or
+// has an error.
 type changeRequest struct {
-	// Token is the content of the token file. A Pod's program in a member can connect to the socket, but the
-	// kernel prevents it from reading the data directory's files.
+	// Token is the content of the token file. It proves that the client may read the data directory. A
+	// Pod's program in a member can connect to the socket, but the kernel prevents it from reading the
+	// files in the data directory.
 	Token string `json:"token"`
 	memberChange
 }
 
-// serveChanges accepts changes of the members on the socket until ctx ends. stop closes the socket
-// and waits for the changes in progress.
+// serveChanges accepts changes to the members on the socket until ctx ends. stop closes the socket and
+// waits for the changes in progress.
 func (i *installation) serveChanges(ctx context.Context) (stop func(), err error) {
 	token := rand.Text()
 	if err := pki.WriteFile(i.dir.changesTokenFile(), []byte(token), 0o600); err != nil {
@@ -57,14 +58,15 @@ func (i *installation) serveChanges(ctx context.Context) (stop func(), err error
 	if err != nil {
 		return nil, err
 	}
-	// The path may not be valid after this function, so the next start removes the file.
+	// Let the next start remove the file, because the path may no longer be valid after this function
+	// returns.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	limited := netutil.LimitListener(listener, maxChangeClients)
 	i.wg.Go(func() {
 		for {
 			connection, err := limited.Accept()
 			if err != nil {
-				return // the listener is closed
+				return // the listener was closed
 			}
 			i.wg.Go(func() { i.serveChange(ctx, connection, token) })
 		}
@@ -72,7 +74,7 @@ func (i *installation) serveChanges(ctx context.Context) (stop func(), err error
 	return func() { _ = limited.Close() }, nil
 }
 
-// serveChange reads one request from a connection and carries it out.
+// serveChange reads one request from the connection and changes the members as requested.
 func (i *installation) serveChange(ctx context.Context, connection net.Conn, token string) {
 	defer func() { _ = connection.Close() }()
 	_ = connection.SetReadDeadline(time.Now().Add(changeRequestTimeout))
@@ -92,7 +94,7 @@ func (i *installation) serveChange(ctx context.Context, connection net.Conn, tok
 	send(event{Ready: true})
 }
 
-// deadlineWriter is a connection to a client that may have stopped reading.
+// deadlineWriter writes to a client that may have stopped reading.
 type deadlineWriter struct{ net.Conn }
 
 func (d deadlineWriter) Write(data []byte) (int, error) {
@@ -100,7 +102,7 @@ func (d deadlineWriter) Write(data []byte) (int, error) {
 	return d.Conn.Write(data)
 }
 
-// requestChange asks the running installation to change its members, and prints the progress.
+// requestChange requests the running installation to change its members, and prints the progress.
 func requestChange(ctx context.Context, dir dataDir, change memberChange, out io.Writer) error {
 	pid, err := dir.runningProcess(ctx)
 	if err != nil {

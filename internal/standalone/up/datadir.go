@@ -13,10 +13,9 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-// dataDir is the directory of all data of one installation.
+// dataDir is the directory that contains all of one installation's data.
 type dataDir struct{ path string }
 
-// defaultDataDir returns the default of --data-dir.
 func defaultDataDir() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -25,7 +24,7 @@ func defaultDataDir() string {
 	return filepath.Join(home, ".karmada")
 }
 
-// quoted returns the path for a command in a message.
+// quoted returns the path in the form that a shell command in a message needs.
 func (d dataDir) quoted() string { return console.ShellWord(d.path) }
 
 func (d dataDir) lockFile() string             { return filepath.Join(d.path, "lock") }
@@ -41,16 +40,16 @@ func (d dataDir) logsDir() string              { return filepath.Join(d.path, "l
 func (d dataDir) changesTokenFile() string     { return filepath.Join(d.path, "changes.token") }
 func (d dataDir) auditDir() string             { return filepath.Join(d.path, "audit") }
 
-// dataDirOfMember returns the data directory that contains the directory of a member.
+// dataDirOfMember returns the data directory that contains the given member directory.
 func dataDirOfMember(path string) dataDir { return dataDir{filepath.Dir(filepath.Dir(path))} }
 
-// startOverAdvice returns the advice for a user who lost the encryption key of the control plane.
+// startOverAdvice returns advice for a user who lost the control plane's encryption key.
 func (d dataDir) startOverAdvice() string {
 	return fmt.Sprintf("start over with `karmada down --purge --force --data-dir %s` and join the clusters again", d.quoted())
 }
 
-// startOverMemberAdvice returns the advice for a user who lost the encryption key of a member. The
-// control plane and the other members are kept.
+// startOverMemberAdvice returns advice for a user who lost a member's encryption key. The control plane
+// and the other members are kept.
 func (d dataDir) startOverMemberAdvice(name string) string {
 	return fmt.Sprintf("start over with this member only: run `karmada down --data-dir %[1]s`, remove %[2]s, and run `karmada up --join=false --data-dir %[1]s`. "+
 		"Remove its Cluster with `karmadactl unjoin %[3]s --force`, or in pull mode with `karmadactl unregister %[3]s --force --cluster-kubeconfig=%[4]s --karmada-config=%[5]s`. "+
@@ -58,8 +57,8 @@ func (d dataDir) startOverMemberAdvice(name string) string {
 		name, console.ShellWord(d.membersKubeconfig()), console.ShellWord(d.karmadaKubeconfig()))
 }
 
-// replacedInfix and a time are appended to the name of a control plane's directory when a restore replaces
-// it.
+// replacedInfix and a time are appended to the name of a control plane's directory when a restore
+// replaces it.
 const replacedInfix = ".before-restore-"
 
 // replacedControlPlanes returns the directories of control planes that a restore replaced.
@@ -93,8 +92,8 @@ func parseDataDir(path string) (dataDir, error) {
 	return dataDir{absolute}, nil
 }
 
-// create creates the directories. Only their owner can read them, because they contain keys. A
-// directory that contains files of other programs is rejected.
+// create creates the directories. Only their owner can read them, because they contain keys. create
+// returns an error if the directory contains other programs' files.
 func (d dataDir) create() error {
 	switch entries, err := os.ReadDir(d.path); {
 	case errors.Is(err, os.ErrNotExist):
@@ -117,9 +116,9 @@ func (d dataDir) create() error {
 	return nil
 }
 
-// restrictAccess removes the permissions of other users on the directory. Other users may have
-// permissions if the directory existed before. If they could write to the directory, it must be
-// empty, because they may have put a certificate authority into it whose key they have.
+// restrictAccess removes other users' permissions on the directory, which they may have if the
+// directory existed before. If other users could write to the directory, it must be empty, because they
+// may have put a certificate authority into it whose key they have.
 func (d dataDir) restrictAccess() error {
 	info, err := os.Stat(d.path)
 	if err != nil {
@@ -137,19 +136,19 @@ func (d dataDir) restrictAccess() error {
 	if info.Mode().Perm()&0o022 == 0 {
 		return nil
 	}
-	// Other users can add no more files now.
+	// From now on, other users cannot add files.
 	entries, err := os.ReadDir(d.path)
 	if err == nil && len(entries) == 0 {
 		return nil
 	}
-	// The next start must not accept the files either.
+	// Restore the permissions, so that the next start does not accept the files either.
 	err = errors.Join(err, os.Chmod(d.path, info.Mode().Perm()))
 	return errors.Join(fmt.Errorf("other users can write to data directory %[1]s, which is not empty, so its keys may be theirs: "+
 		"choose another --data-dir, or check that every file in it is yours and run `chmod 700 %[1]s`", d.path), err)
 }
 
-// contents returns the paths that a data directory may contain. The state file, which identifies
-// the directory, is the last path, so that an interrupted removal can be repeated.
+// contents returns the paths that a data directory may contain. The state file, which identifies the
+// directory, is last, so that an interrupted removal can be repeated.
 func (d dataDir) contents() ([]string, error) {
 	replaced, err := d.replacedControlPlanes()
 	return append(replaced,
@@ -157,8 +156,8 @@ func (d dataDir) contents() ([]string, error) {
 		d.membersKubeconfig(), d.processesFile(), d.changesTokenFile(), filepath.Join(d.path, changesSocket), d.lockFile(), d.stateFile()), err
 }
 
-// foreignFile returns the name of a file that Karmada never creates. It returns an empty string if there is
-// none or if the directory is a Karmada data directory.
+// foreignFile returns the name of a file that Karmada never creates. It returns an empty string if
+// there is none, or if the directory is a Karmada data directory.
 func (d dataDir) foreignFile(entries []os.DirEntry) string {
 	// An interrupted start creates these files, but other programs may create them too.
 	ambiguousNames := []string{filepath.Base(d.logsDir()), filepath.Base(d.lockFile()), filepath.Base(d.stateFile()) + unfinishedSuffix,
@@ -178,9 +177,9 @@ func (d dataDir) foreignFile(entries []os.DirEntry) string {
 
 var errNoKarmadaData = errors.New("it contains no Karmada data")
 
-// remove deletes Karmada's files in a data directory, and deletes the directory if it is empty
-// after that. Other files are kept, and their names are returned. remove first calls checkAllowed,
-// which may reject the removal. No process can start on the directory meanwhile.
+// remove deletes Karmada's files in the data directory, and deletes the directory if it is then empty.
+// It keeps other files and returns their names. remove first calls checkAllowed, which may reject the
+// removal. No process can start on the directory in the meantime.
 func (d dataDir) remove(ctx context.Context, checkAllowed func() error) (others []string, err error) {
 	if _, err := os.Stat(d.stateFile()); err != nil {
 		return nil, fmt.Errorf("not removing %s: %w", d.path, errNoKarmadaData)

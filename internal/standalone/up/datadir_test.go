@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newDataDir returns a data directory with these files.
+// newDataDir returns a data directory that contains the given files.
 func newDataDir(t *testing.T, files ...string) dataDir {
 	t.Helper()
 	dir := dataDir{t.TempDir()}
@@ -100,8 +100,8 @@ func TestRemoveKeepsForeignFiles(t *testing.T) {
 	}
 }
 
-// Between the time when a process takes the lock and the time when it writes its ID, the ID of an
-// earlier process must not be returned, because the caller would stop the wrong process.
+// Between the times at which a process acquires the lock and writes its ID, the lock file contains an
+// earlier process's ID. This ID must not be returned, because the caller would stop the wrong process.
 func TestRunningProcessIgnoresStaleID(t *testing.T) {
 	bystander := exec.CommandContext(t.Context(), "sleep", "60")
 	if err := bystander.Start(); err != nil {
@@ -143,7 +143,7 @@ func TestLockWaitsForProbe(t *testing.T) {
 	release()
 }
 
-// A user who interrupts a command must not get the advice to stop another process.
+// If a user interrupts a command, the command must not advise stopping another process.
 func TestLockWaitsEndWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

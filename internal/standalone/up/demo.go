@@ -36,7 +36,7 @@ const (
 	demoNamespace    = metav1.NamespaceDefault
 )
 
-// demo runs the first steps of a new user and prints the results.
+// demo performs a new user's first steps and prints the results.
 type demo struct {
 	options  Options
 	examples string
@@ -90,7 +90,7 @@ func (d *demo) run(ctx context.Context) error {
 	return d.printResult(ctx)
 }
 
-// ensureUp starts the installation if it does not run.
+// ensureUp starts the installation unless it is already running.
 func (d *demo) ensureUp(ctx context.Context) error {
 	dir := dataDir{d.options.DataDir}
 	pid, err := dir.runningProcess(ctx)
@@ -159,8 +159,8 @@ func readManifests(dir string) ([]client.Object, error) {
 	return objects, nil
 }
 
-// awaitDeployment waits until both target clusters run the application and the status in the
-// control plane shows the sum of their replicas.
+// awaitDeployment waits until both target clusters run the application and the status in the control
+// plane shows the sum of their replicas.
 func (d *demo) awaitDeployment(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(d.karmada)
 	if err != nil {
@@ -181,8 +181,8 @@ func (d *demo) awaitDeployment(ctx context.Context) error {
 	return nil
 }
 
-// isDeployed reports whether both target clusters have observed the current generation and
-// all replicas are ready.
+// isDeployed reports whether both target clusters have observed the current generation and all replicas
+// are ready.
 func isDeployed(deployment *appsv1.Deployment) bool {
 	status := deployment.Status
 	return status.ObservedGeneration >= deployment.Generation && status.Replicas == 2 &&

@@ -16,8 +16,8 @@ import (
 // outputLog is the name of the log that contains a detached process's output.
 const outputLog = "output"
 
-// runDetached starts the installation as a background process, prints the process's events, and returns when
-// the installation is ready.
+// runDetached starts the installation as a background process, prints the process's events, and returns
+// when the installation is ready.
 func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
 	if err := dir.ensureUnused(ctx); err != nil {
@@ -42,8 +42,8 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	defer func() { _ = output.Close() }()
 
 	cmd := exec.Command(self, o.arguments()...)
-	// The messages of the background process contain commands for the user. Pass the program name
-	// that the user typed, so that the user can run these commands.
+	// Pass the program name that the user typed, because the background process prints commands that
+	// the user can run.
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), eventsFDVariable+"=3")
 	cmd.ExtraFiles = []*os.File{writer}
@@ -53,7 +53,7 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 		return fmt.Errorf("starting in the background: %w", err)
 	}
 	_ = writer.Close()
-	// If the user interrupts the wait, the background process stops too.
+	// If the user interrupts the wait, stop the background process too.
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	defer stop()
 	return showEvents(reader, out, dir.logFile("karmada"), dir.logFile(outputLog))
@@ -66,7 +66,8 @@ func (o Options) arguments() []string {
 		"--" + gatesFlag + "=" + o.Gates.Given(), "--" + auditLogFlag + "=" + o.AuditLog,
 		"--" + failoverFlag + "=" + strconv.FormatBool(o.Failover),
 	}
-	// All settings are passed, because settings that are not passed would be those of the last start.
+	// Pass all settings, because for settings that are not passed the values of the last start would be
+	// used.
 	for _, entry := range append([]string{""}, o.ExtraConfig...) {
 		args = append(args, "--"+extraConfigFlag+"="+entry)
 	}

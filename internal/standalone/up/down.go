@@ -51,12 +51,12 @@ func downCommand() *cobra.Command {
 	return cmd
 }
 
-// stopAndPurge stops everything and removes the data. Without force, it returns an error and does
-// nothing while clusters that users have joined hold credentials of the control plane.
+// stopAndPurge stops everything and deletes the data. Without force, it returns an error and does
+// nothing while clusters that users joined still have credentials of the control plane.
 func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) error {
 	if pid, err := dir.runningProcess(ctx); err == nil && pid != 0 && !force {
-		// Check before the stop, because the user needs the running control plane to remove the
-		// clusters that hold credentials.
+		// Check this before stopping, because the user needs the running control plane to remove the
+		// clusters that have credentials.
 		if err := dir.ensureNoHoldersInAPI(ctx); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) e
 	return nil
 }
 
-// stopInstallation stops the process that holds the data directory, and waits until the process
+// stopInstallation stops the process that holds the data directory's lock, and waits until the process
 // and its members have ended. If the process was killed, its members end by themselves.
 func stopInstallation(ctx context.Context, dir dataDir) error {
 	pid, err := dir.runningProcess(ctx)

@@ -45,8 +45,8 @@ func (r *restoreOptions) clientConfig(ctx context.Context, dir dataDir) (*rest.C
 	return config, nil
 }
 
-// readEpoch returns a control plane's epoch and the ConfigMap that contains it. The ConfigMap is nil if it
-// does not exist.
+// readEpoch returns the control plane's epoch and the ConfigMap that contains it. The ConfigMap is nil
+// if it does not exist.
 func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch, *corev1.ConfigMap, error) {
 	stored, err := karmada.CoreV1().ConfigMaps(clusterv1alpha1.NamespaceKarmadaSystem).Get(ctx, clusterv1alpha1.EpochName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

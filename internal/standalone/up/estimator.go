@@ -14,9 +14,9 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// serveEstimates serves estimates of the member until ctx ends. member is a client configuration for the
-// member. An error does not end the member's process, because the scheduler then uses the member's resource
-// summary.
+// serveEstimates serves estimates for the member until ctx ends. member is the client configuration for
+// the member. An error does not end the member's process, because the scheduler then uses the member's
+// resource summary.
 func (m memberOptions) serveEstimates(ctx context.Context, member *rest.Config) error {
 	delay := restartDelay
 	for ctx.Err() == nil {
@@ -44,7 +44,6 @@ func (m memberOptions) serveEstimatesOnce(ctx context.Context, member *rest.Conf
 	return scheduling.ServeEstimator(ctx, member, o, listener, nil)
 }
 
-// estimatorOptions returns the options of the member's estimator.
 func (m memberOptions) estimatorOptions() (*scheduling.EstimatorOptions, error) {
 	set := gates.New()
 	if err := set.Set(m.FeatureGates); err != nil {

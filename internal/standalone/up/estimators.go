@@ -24,8 +24,8 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// Names of the certificates in the estimators' directory. The authority signs nothing else, so its
-// certificates give no permissions in any API server.
+// Names of the certificates in the estimators' directory. The authority signs no other certificates, so
+// its certificates grant no permissions in any API server.
 const (
 	estimatorCA         = "ca"
 	estimatorClientCert = "client"
@@ -34,13 +34,13 @@ const (
 	estimatorAddonCert = "server"
 )
 
-// estimatorServerCert returns the name of the certificate of a member's estimator.
+// estimatorServerCert returns the name of the certificate of the given member's estimator.
 func estimatorServerCert(member string) string { return "server-" + member }
 
-// installer is the value of InstalledByLabel on objects that karmada up maintains.
+// installer is the value of InstalledByLabel on objects that karmada up manages.
 const installer = "karmada-up"
 
-// estimatorPortName is the name under which the port of a member's estimator is stored.
+// estimatorPortName is the name under which the port of the given member's estimator is stored.
 func estimatorPortName(member string) string { return estimatorPrefix + member }
 
 const estimatorPrefix = "estimator-"
@@ -67,13 +67,13 @@ func (d dataDir) ensureEstimatorCertificates(members []string, lifetime time.Dur
 	return err
 }
 
-// estimatorAuthority returns the authority for the certificates of estimators and of their client.
+// estimatorAuthority returns the authority for the certificates of estimators and their client.
 func (d dataDir) estimatorAuthority() (*pki.Authority, error) {
 	return pki.Dir{Path: d.estimatorsDir()}.EnsureAuthority(estimatorCA, "karmada-estimators")
 }
 
-// sharedCertificates returns the certificates that all members share: those of the estimators' client and of
-// estimators that karmadactl addons installs.
+// sharedCertificates returns the certificates that all members share: those of the estimators' client
+// and of the estimators that karmadactl addons installs.
 func sharedCertificates(authority *pki.Authority, lifetime time.Duration) []pki.Renewable {
 	return []pki.Renewable{
 		{Authority: authority, Name: estimatorClientCert, Leaf: pki.Leaf{
@@ -83,12 +83,13 @@ func sharedCertificates(authority *pki.Authority, lifetime time.Duration) []pki.
 	}
 }
 
-// memberCertificate returns the serving certificate of a member's estimator.
+// memberCertificate returns the serving certificate of the given member's estimator.
 func memberCertificate(authority *pki.Authority, member string, lifetime time.Duration) pki.Renewable {
 	return estimatorServer(authority, estimatorServerCert(member), clusterv1alpha1.EstimatorPrefix+member, lifetime, standalone.Loopback)
 }
 
-// estimatorServer returns a certificate for the estimators behind a Service of the control plane.
+// estimatorServer returns a serving certificate for the estimators behind one of the control plane's
+// Services.
 func estimatorServer(authority *pki.Authority, name, service string, lifetime time.Duration, addresses ...string) pki.Renewable {
 	return pki.Renewable{Authority: authority, Name: name, Leaf: pki.Leaf{
 		CommonName: programs.SchedulerEstimator, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, Lifetime: lifetime,
@@ -97,7 +98,7 @@ func estimatorServer(authority *pki.Authority, name, service string, lifetime ti
 }
 
 // maintainEstimatorCertificates renews the certificates that estimators share until ctx ends, and
-// keeps the Secret of publishCertificate current.
+// updates the Secret that publishCertificate writes.
 func (i *installation) maintainEstimatorCertificates(ctx context.Context, karmada *rest.Config) {
 	authority, err := i.dir.estimatorAuthority()
 	if err != nil {
@@ -108,7 +109,8 @@ func (i *installation) maintainEstimatorCertificates(ctx context.Context, karmad
 		func() error { return i.dir.publishCertificate(ctx, karmada) })
 }
 
-// maintainMemberCertificate renews the serving certificate of a member's estimator until ctx ends.
+// maintainMemberCertificate renews the serving certificate of the given member's estimator until ctx
+// ends.
 func (d dataDir) maintainMemberCertificate(ctx context.Context, member string, lifetime time.Duration) {
 	authority, err := d.estimatorAuthority()
 	if err != nil {
@@ -118,8 +120,8 @@ func (d dataDir) maintainMemberCertificate(ctx context.Context, member string, l
 	d.renewEstimatorCertificates(ctx, []pki.Renewable{memberCertificate(authority, member, lifetime)}, func() error { return nil })
 }
 
-// renewEstimatorCertificates renews certificates until ctx ends. It calls renewed after each check
-// without an error.
+// renewEstimatorCertificates renews the certificates until ctx ends. It calls renewed after each check
+// that returned no error.
 func (d dataDir) renewEstimatorCertificates(ctx context.Context, certificates []pki.Renewable, renewed func() error) {
 	pki.RenewAll(ctx, certificates, func(err error) error {
 		if err == nil {
@@ -132,9 +134,10 @@ func (d dataDir) renewEstimatorCertificates(ctx context.Context, certificates []
 	})
 }
 
-// publishCertificate writes a serving certificate to a Secret in the control plane, from which karmadactl
-// addons copies it for estimators in simulated members. The certificate gives no permissions in an API
-// server and does not authenticate a client. publishCertificate keeps another owner's Secret.
+// publishCertificate writes a serving certificate to a Secret in the control plane, from which
+// karmadactl addons copies it for estimators in simulated members. The certificate grants no
+// permissions in an API server and does not authenticate a client. publishCertificate does not change
+// another owner's Secret.
 func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -161,8 +164,8 @@ func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) e
 	return err
 }
 
-// estimatorClientConfig returns the flags with which the scheduler and the descheduler call the
-// estimators of members.
+// estimatorClientConfig returns the flags with which the scheduler and the descheduler connect to the
+// members' estimators.
 func (d dataDir) estimatorClientConfig() []string {
 	certs := pki.Dir{Path: d.estimatorsDir()}
 	config := []string{programs.Scheduler + ".enable-scheduler-estimator=true"}
@@ -175,8 +178,8 @@ func (d dataDir) estimatorClientConfig() []string {
 	return config
 }
 
-// publishEstimators writes the Services that contain the addresses of the members' estimators, and deletes
-// the Services of members that do not run.
+// publishEstimators writes the Services that contain the addresses of the members' estimators, and
+// deletes the Services of members that are not running.
 func (i *installation) publishEstimators(ctx context.Context, progress *progressReporter) error {
 	karmada := i.control.Config()
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -204,7 +207,7 @@ func (i *installation) publishEstimators(ctx context.Context, progress *progress
 	return applier.Delete(ctx, plan.remove...)
 }
 
-// newApplier returns an applier for the objects of karmada up in the control plane.
+// newApplier returns an applier for the objects that karmada up manages in the control plane.
 func newApplier(karmada client.Client) install.Applier {
 	return install.Applier{API: karmada, Installer: installer, Cluster: "the control plane", Progressf: func(string, ...any) {}}
 }
@@ -212,13 +215,13 @@ func newApplier(karmada client.Client) install.Applier {
 // estimatorServices are changes to the Services that contain the estimators' addresses.
 type estimatorServices struct {
 	write, remove []client.Object
-	// foreign are the names of Services of other owners that have the name of a Service to write.
+	// foreign are the names of other owners' Services that have the same name as a Service to write.
 	foreign []string
 }
 
-// planEstimatorServices compares the Services of estimators with the members that run. A member has
-// a Service if a Cluster has its name and is not another cluster. A Service is removed only if
-// karmada up wrote it, and if it belongs to no member that runs, or to another cluster.
+// planEstimatorServices compares the estimators' Services with the running members. A member gets a
+// Service if a Cluster has its name and is not another cluster. A Service is removed only if karmada up
+// wrote it, and if it belongs to no running member, or to another cluster.
 func planEstimatorServices(state storedState, clusters []clusterv1alpha1.Cluster, existing []corev1.Service) (plan estimatorServices) {
 	wanted := map[string]*corev1.Service{}
 	keep := map[string]bool{}
@@ -253,20 +256,20 @@ func planEstimatorServices(state storedState, clusters []clusterv1alpha1.Cluster
 	return plan
 }
 
-// isMemberCluster reports whether a Cluster with a member's name is this member. A Cluster in pull mode may
-// have no address.
+// isMemberCluster reports whether a Cluster that has a member's name is this member. A Cluster in pull
+// mode may have no address.
 func isMemberCluster(cluster *clusterv1alpha1.Cluster, port int) bool {
 	return cluster.Spec.APIEndpoint == standalone.LoopbackURL(port) ||
 		cluster.Spec.APIEndpoint == "" && cluster.Spec.SyncMode == clusterv1alpha1.Pull
 }
 
-// hasAddress reports whether a Service contains the wanted address of an estimator.
+// hasAddress reports whether the Service contains the wanted estimator address.
 func hasAddress(service, want *corev1.Service) bool {
 	return service.Spec.Type == want.Spec.Type && service.Spec.ExternalName == want.Spec.ExternalName &&
 		equality.Semantic.DeepEqual(service.Spec.Ports, want.Spec.Ports)
 }
 
-// newEstimatorService returns the Service that contains the address of a member's estimator.
+// newEstimatorService returns the Service that contains the address of the given member's estimator.
 func newEstimatorService(member string, port int) *corev1.Service {
 	service := install.EstimatorAddress(member, standalone.Loopback, port)
 	service.Labels = map[string]string{clusterv1alpha1.InstalledByLabel: installer}

@@ -9,14 +9,13 @@ import (
 
 const (
 	memberProgramsFlag = "member-programs"
-	// dataDirPlaceholder is the placeholder of the data directory in auditLogDefault.
+	// dataDirPlaceholder stands for the data directory in auditLogDefault.
 	dataDirPlaceholder = "<data-dir>"
 	auditLogDefault    = dataDirPlaceholder + "/audit/audit.log"
 )
 
-// programsDisabledReason returns the reason why members do not run Pods as processes of this
-// machine. It returns nil if members run Pods as processes. confinement is not nil if the kernel
-// cannot confine the processes.
+// programsDisabledReason returns why members do not run Pods as processes on this machine, or nil if
+// they do. confinement is not nil if the kernel cannot confine the processes.
 func (o Options) programsDisabledReason(confinement error) error {
 	if o.MemberPrograms != nil {
 		if *o.MemberPrograms {
@@ -33,8 +32,8 @@ func (o Options) programsDisabledReason(confinement error) error {
 	return nil
 }
 
-// isLoopback reports whether an address is reachable only from this machine. An empty address
-// means the default address, which is loopback.
+// isLoopback reports whether the address is reachable only from this machine. An empty address means
+// the default address, which is loopback.
 func isLoopback(address string) bool {
 	ip := net.ParseIP(address)
 	return address == "" || ip != nil && ip.IsLoopback()

@@ -46,7 +46,7 @@ func TestProgramsAreDisabledOnPublicAddress(t *testing.T) {
 
 func TestDataDirIsRestrictedToOwner(t *testing.T) {
 	dir := newDataDir(t)
-	if err := os.Chmod(dir.path, 0o755); err != nil { // that is the attack
+	if err := os.Chmod(dir.path, 0o755); err != nil { // this is the attack
 		t.Fatal(err)
 	}
 	if err := dir.create(); err != nil {
@@ -58,7 +58,7 @@ func TestDataDirIsRestrictedToOwner(t *testing.T) {
 	for name, files := range map[string][]string{"an empty directory": nil, "a directory with a certificate authority": {"state.json", "control-plane/pki/ca.crt"}} {
 		writable := newDataDir(t, files...)
 		for range 2 { // the second start must not accept what the first one rejected
-			if err := os.Chmod(writable.path, 0o777); files == nil && err != nil { // that is the attack
+			if err := os.Chmod(writable.path, 0o777); files == nil && err != nil { // this is the attack
 				t.Fatal(err)
 			}
 			err := writable.create()
@@ -71,7 +71,7 @@ func TestDataDirIsRestrictedToOwner(t *testing.T) {
 		}
 	}
 	if os.Getuid() != 0 {
-		return // Only root can change the owner of a directory.
+		return // only root can change a directory's owner
 	}
 	otherOwner := newDataDir(t)
 	if err := os.Chown(otherOwner.path, 65534, 65534); err != nil {
@@ -121,8 +121,8 @@ func TestPullMembersWithoutPrograms(t *testing.T) {
 	}
 }
 
-// TestMemberProcessGetsProgramOptions checks that the decision of the installation reaches the
-// cluster of a member through the command line of the member's process.
+// TestMemberProcessGetsProgramOptions checks that the installation's decision is passed to a member's
+// cluster through the command line of the member's process.
 func TestMemberProcessGetsProgramOptions(t *testing.T) {
 	yes := true
 	for name, test := range map[string]struct {

@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// maxUserInstances is the kernel parameter that limits the inotify instances of one user.
+// maxUserInstances is the kernel parameter that limits the number of one user's inotify instances.
 const maxUserInstances = "fs.inotify.max_user_instances"
 
-// inotifyInstances is the number of inotify instances that the control plane and each member use.
+// inotifyInstances is the number of inotify instances that the control plane and each member need.
 const inotifyInstances = 2
 
-// verifyInotifyLimits returns an error if the user has fewer free inotify instances than needed. Programs
-// use inotify to watch files; without a free instance they fail with "too many open files". It
-// returns nil on systems without /proc, and if the number of instances cannot be read.
+// verifyInotifyLimits returns an error if the user has fewer free inotify instances than needed.
+// Programs use inotify to watch files. Without a free instance, they fail with "too many open files".
+// verifyInotifyLimits returns nil on systems without /proc, and if the number of instances cannot be
+// read.
 func verifyInotifyLimits(needed int) error {
 	return verifyInotifyLimitsOf("/proc", os.Getuid(), needed)
 }
@@ -40,7 +41,7 @@ func verifyInotifyLimitsOf(proc string, uid, needed int) error {
 		maxUserInstances, limit, userName(uid), used, needed, maxUserInstances, max(1024, 2*(used+needed)))
 }
 
-// countInotify returns the number of inotify instances of all processes of a user. Processes whose
+// countInotify returns the number of inotify instances in all of a user's processes. Processes whose
 // files cannot be read are not counted.
 func countInotify(proc string, uid int) (count int) {
 	processes, err := filepath.Glob(filepath.Join(proc, "[0-9]*"))
@@ -54,7 +55,7 @@ func countInotify(proc string, uid int) (count int) {
 		directory := filepath.Join(process, "fd")
 		files, err := os.ReadDir(directory)
 		if err != nil {
-			continue // the process ended
+			continue // the process has ended
 		}
 		for _, file := range files {
 			if target, err := os.Readlink(filepath.Join(directory, file.Name())); err == nil && strings.HasSuffix(target, "inotify") {
@@ -65,8 +66,8 @@ func countInotify(proc string, uid int) (count int) {
 	return count
 }
 
-// isOwnedBy reports whether a process belongs to a user. The first number of the line Uid in its
-// status is the real user ID.
+// isOwnedBy reports whether the process belongs to the user. In the process's status, the first number
+// in the line Uid is the real user ID.
 func isOwnedBy(process string, uid int) bool {
 	status, err := os.ReadFile(filepath.Join(process, "status"))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// newProc returns a directory like /proc with a limit, and with one process that has the given
-// number of inotify instances and another file.
+// newProc returns a directory in the form of /proc that contains the given limit and one process, which
+// has the given number of inotify instances and another open file.
 func newProc(t *testing.T, limit string, instances int) string {
 	t.Helper()
 	proc := t.TempDir()

@@ -19,12 +19,12 @@ import (
 	"karmada.io/karmada/internal/registration/pull"
 )
 
-// interruptedRegistration holds the objects of a registration that ended before its Cluster was
+// interruptedRegistration contains the objects of a registration that ended before its Cluster was
 // created. A field is nil if its object does not exist.
 type interruptedRegistration struct {
 	cluster string
-	// token is the ID of the bootstrap token that this installation generated for the registration. ca is the
-	// control plane's CA certificate.
+	// token is the ID of the bootstrap token that this installation generated for the registration. ca
+	// is the control plane's CA certificate.
 	token string
 	ca    *x509.Certificate
 
@@ -35,18 +35,19 @@ type interruptedRegistration struct {
 	deployment *appsv1.Deployment
 }
 
-// canContinue reports whether the agent in the member has everything that it needs to create
-// the Cluster.
+// canContinue reports whether the agent in the member has everything that it needs to create the
+// Cluster.
 func (r interruptedRegistration) canContinue() bool {
 	return r.hasOwnRole() && r.hasOwnAgent() && r.account != nil
 }
 
-// objectsToDelete returns the objects in the control plane and the member that prevent another registration,
-// in deletion order. The agent's Secret proves that the member's objects belong to this registration. It is
-// deleted last, so that an interrupted deletion can be repeated. Objects of other owners are not included.
+// objectsToDelete returns the objects in the control plane and in the member that prevent another
+// registration, in deletion order. The agent's Secret proves that the member's objects belong to this
+// registration. It is last, so that an interrupted deletion can be repeated. The result does not
+// contain other owners' objects.
 func (r interruptedRegistration) objectsToDelete() (karmada, member []client.Object) {
 	for i := range r.requests {
-		// If a user approved a pending request, a second agent would be created.
+		// If a user approved the pending request, a second agent would be created.
 		if r.requests[i].Spec.Username == r.requester() {
 			karmada = append(karmada, &r.requests[i])
 		}
@@ -71,14 +72,14 @@ func (r interruptedRegistration) requester() string {
 	return bootstrapapi.BootstrapUserPrefix + r.token
 }
 
-// hasOwnRole reports whether the agent's role was granted to the holder of the token.
+// hasOwnRole reports whether the agent's role was granted to the token's holder.
 func (r interruptedRegistration) hasOwnRole() bool {
 	return r.role != nil && r.role.Labels[clusterv1alpha1.AgentLabel] == r.cluster &&
 		r.role.Annotations[clusterv1alpha1.AgentRequesterAnnotation] == r.requester()
 }
 
-// hasOwnSecret reports whether the member has a certificate of its agent that this control
-// plane issued.
+// hasOwnSecret reports whether the member has a certificate for its agent that this control plane
+// issued.
 func (r interruptedRegistration) hasOwnSecret() bool {
 	if r.secret == nil || !isKarmadaSystem(r.secret) {
 		return false
@@ -96,8 +97,8 @@ func (r interruptedRegistration) hasOwnSecret() bool {
 		bytes.Equal(issued.RawIssuer, r.ca.RawSubject) && issued.CheckSignatureFrom(r.ca) == nil
 }
 
-// hasOwnAgent reports whether the Deployment is the agent of this cluster and uses the certificate
-// in the Secret.
+// hasOwnAgent reports whether the Deployment is this cluster's agent and uses the certificate in the
+// Secret.
 func (r interruptedRegistration) hasOwnAgent() bool {
 	if r.deployment == nil || !r.hasOwnSecret() {
 		return false
@@ -107,7 +108,7 @@ func (r interruptedRegistration) hasOwnAgent() bool {
 	})
 }
 
-// isKarmadaSystem reports whether an object has the label of Karmada's own objects.
+// isKarmadaSystem reports whether the object has the label of Karmada's own objects.
 func isKarmadaSystem(object client.Object) bool {
 	return object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] == clusterv1alpha1.KarmadaSystemLabelValue
 }

@@ -30,7 +30,7 @@ import (
 	"karmada.io/karmada/internal/registration/pull"
 )
 
-// TestInterruptedRegistrationIsResumed interrupts a registration, and the cleanup of a failed
+// TestInterruptedRegistrationIsResumed interrupts a registration, and the rollback of a failed
 // registration, after each step.
 func TestInterruptedRegistrationIsResumed(t *testing.T) {
 	a := newAuthority(t)
@@ -77,8 +77,8 @@ func TestInterruptedRegistrationIsResumed(t *testing.T) {
 	}
 }
 
-// TestForeignObjectsAreNotDeleted tests complete registrations. In each case, one object belongs
-// to another owner.
+// TestForeignObjectsAreNotDeleted tests complete registrations. In each case, another owner has one of
+// the objects.
 func TestForeignObjectsAreNotDeleted(t *testing.T) {
 	a, other := newAuthority(t), newAuthority(t)
 	whole := func() interruptedRegistration {

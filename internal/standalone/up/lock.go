@@ -17,11 +17,11 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-// errInUse means that another process holds the lock of a data directory.
+// errInUse means that another process holds the data directory's lock.
 var errInUse = errors.New("another karmada process uses it")
 
-// lock locks the directory for this process. The kernel releases the lock when the process
-// ends, also when it is killed.
+// lock locks the directory for this process. The kernel releases the lock when the process ends, even
+// if the process is killed.
 func (d dataDir) lock(ctx context.Context) (release func(), err error) {
 	file, err := os.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -48,14 +48,14 @@ func (d dataDir) inUseError(pid int) error {
 		d.path, errInUse, pid, d.stopCommand())
 }
 
-// stopCommand returns the command that stops the process of the directory. The command starts with
-// the program as the user called it, because the program may not be in $PATH.
+// stopCommand returns the command that stops the process that uses the directory. The command begins
+// with the program as the user called it, because the program may not be in $PATH.
 func (d dataDir) stopCommand() string {
 	return console.ShellWord(os.Args[0]) + " down --data-dir " + d.quoted()
 }
 
-// ensureUnused returns an error if a process uses the directory. The caller must call it before
-// opening logs, because the logs belong to that process.
+// ensureUnused returns an error if a process uses the directory. It must be called before logs are
+// opened, because the logs belong to that process.
 func (d dataDir) ensureUnused(ctx context.Context) error {
 	pid, err := d.runningProcess(ctx)
 	if pid != 0 {
@@ -65,14 +65,14 @@ func (d dataDir) ensureUnused(ctx context.Context) error {
 }
 
 const (
-	// lockProbeTimeout is how long a process that only probes the lock may hold it, and
-	// how long the holder may take to write its process ID.
+	// lockProbeTimeout is how long a process that only probes the lock may hold it, and how long the
+	// holder may take to write its process ID.
 	lockProbeTimeout  = time.Second
 	lockProbeInterval = 5 * time.Millisecond
 )
 
-// acquireLock takes the lock unless another process holds it. A process that only probes the lock
-// holds the lock for a moment, so acquireLock waits for such a process.
+// acquireLock acquires the lock unless another process holds it. It waits for a process that only
+// probes the lock, because such a process holds the lock only for a moment.
 func acquireLock(ctx context.Context, file *os.File) error {
 	fd := int(file.Fd())
 	var lockErr error
@@ -92,11 +92,11 @@ func acquireLock(ctx context.Context, file *os.File) error {
 	return err
 }
 
-// isLocked reports whether another process holds the lock exclusively. A process that only probes
-// the lock does not count.
+// isLocked reports whether another process holds the lock exclusively. A process that only probes the
+// lock does not count.
 func isLocked(fd int) bool { return syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB) != nil }
 
-// pollLock calls done until it returns true or ctx ends, for at most lockProbeTimeout.
+// pollLock calls done until it returns true, ctx ends or lockProbeTimeout is over.
 func pollLock(ctx context.Context, done func() (bool, error)) error {
 	return wait.PollUntilContextTimeout(ctx, lockProbeInterval, lockProbeTimeout, true,
 		func(context.Context) (bool, error) { return done() })
@@ -117,7 +117,7 @@ func (d dataDir) recordedHolder() int {
 
 var errUnknownHolder = errors.New("it is locked by a process that has not written its process ID yet: retry")
 
-// runningProcess returns the ID of the process that holds the lock, or 0 if no process does.
+// runningProcess returns the ID of the process that holds the lock, or 0 if there is none.
 func (d dataDir) runningProcess(ctx context.Context) (int, error) {
 	file, err := os.Open(d.lockFile())
 	if errors.Is(err, os.ErrNotExist) {
@@ -133,8 +133,8 @@ func (d dataDir) runningProcess(ctx context.Context) (int, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return true, err
 		}
-		// Until the new holder has written its process ID, the lock file contains the ID of an
-		// earlier holder. An unrelated process may have this ID now.
+		// Until the new holder has written its process ID, the lock file contains an earlier holder's
+		// ID, which may now be the ID of an unrelated process.
 		recorded := d.recordedHolder()
 		if !d.hasLockOpen(recorded) {
 			return false, nil
@@ -151,7 +151,7 @@ func (d dataDir) runningProcess(ctx context.Context) (int, error) {
 	return pid, nil
 }
 
-// hasLockOpen reports whether a process has the lock file open.
+// hasLockOpen reports whether the process has opened the lock file.
 func (d dataDir) hasLockOpen(pid int) bool {
 	if pid == 0 {
 		return false
@@ -171,8 +171,8 @@ func (d dataDir) hasLockOpen(pid int) bool {
 	})
 }
 
-// busyProcess returns the ID of a process that holds the directory's or a member's lock, or 0 if there is
-// none.
+// busyProcess returns the ID of a process that holds the lock of the directory or of one of its
+// members, or 0 if there is none.
 func (d dataDir) busyProcess(ctx context.Context) (int, error) {
 	members, err := filepath.Glob(d.memberDir("*"))
 	if err != nil {

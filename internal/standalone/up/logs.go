@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// maxLogBytes is the size at which a log is rotated. The rotated file can have the same size.
+	// maxLogBytes is the size at which a log is rotated, in bytes. The rotated file can have the same
+	// size.
 	maxLogBytes = 64 << 20
-	// logCheckPeriod is the interval between two checks of the logs' sizes.
+	// logCheckPeriod is the interval at which the logs' sizes are checked.
 	logCheckPeriod = 30 * time.Second
 	oldLogSuffix   = ".old"
 )
 
-// openLog opens a log file and keeps the previous file as .old.
+// openLog opens a log file and keeps the previous file with the suffix .old.
 func (d dataDir) openLog(name string) (*os.File, error) {
 	path := d.logFile(name)
 	if err := os.Rename(path, path+oldLogSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -31,7 +32,7 @@ func (d dataDir) openLog(name string) (*os.File, error) {
 	return file, nil
 }
 
-// rotateLogs limits the size of the logs until ctx ends.
+// rotateLogs limits the logs' sizes to limit bytes until ctx ends.
 func (d dataDir) rotateLogs(ctx context.Context, limit int64) {
 	ticker := time.NewTicker(logCheckPeriod)
 	defer ticker.Stop()
@@ -48,9 +49,10 @@ func (d dataDir) rotateLogs(ctx context.Context, limit int64) {
 	}
 }
 
-// rotateLog copies a log that exceeds the limit to .old and truncates the log. Several processes
-// have the log open for appending, and continue to write to the same file. If the disk has no room
-// for the copy, rotateLog truncates the log without a copy.
+// rotateLog copies a log that exceeds the limit to a file with the suffix .old, and truncates the log.
+// It does not replace the log, because several processes have opened the log for appending and continue
+// to write to the same file. If the disk is too full for the copy, rotateLog truncates the log without
+// a copy.
 func rotateLog(path string, limit int64) {
 	if info, err := os.Stat(path); err != nil || info.Size() <= limit {
 		return

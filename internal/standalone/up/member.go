@@ -28,23 +28,22 @@ type memberOptions struct {
 	Nodes standalone.NodeOptions
 	// CertificateLifetime is the validity of the cluster's certificates.
 	CertificateLifetime time.Duration
-	// ProgramsDisabled is the reason why no Pod runs as a process of this machine. Empty means that
-	// Pods with images of Karmada run as processes.
+	// ProgramsDisabled is the reason why no Pod runs as a process on this machine. If it is empty, Pods
+	// with Karmada images run as processes.
 	ProgramsDisabled string
-	// AllowUnconfined allows Pods to run as processes even if the kernel cannot confine the
-	// processes.
+	// AllowUnconfined permits Pods to run as processes even if the kernel cannot confine the processes.
 	AllowUnconfined bool
 	// EstimatorPort is the port on which the member serves estimates of its free capacity.
 	EstimatorPort int
-	// EstimatorsDir is the directory of the estimators' certificates. If it is empty, the member serves no
-	// estimates.
+	// EstimatorsDir is the directory that contains the estimators' certificates. If it is empty, the
+	// member serves no estimates.
 	EstimatorsDir string
-	// FeatureGates are the estimator's feature gates, in the format of gates.Set.Given.
+	// FeatureGates are the estimator's feature gates, in the format that gates.Set.Given returns.
 	FeatureGates string
 }
 
-// runMember is the main function of the child process. It runs one simulated cluster until
-// standard input is closed. The parent closes the standard input when it stops the child or ends.
+// runMember is the child process's main function. It runs one simulated cluster until its standard input
+// is closed, which happens when the parent stops the child or ends.
 func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,7 +74,7 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	return awaitFailure(ctx, cluster)
 }
 
-// cluster returns the options of the simulated cluster.
+// cluster returns the simulated cluster's options.
 func (m memberOptions) cluster() standalone.Options {
 	var programsDisabled error
 	if m.ProgramsDisabled != "" {
@@ -86,14 +85,14 @@ func (m memberOptions) cluster() standalone.Options {
 		Name: m.Name, CommonName: m.Name, Dir: m.Dir, Port: m.Port, CertificateLifetime: m.CertificateLifetime,
 		RunPrograms: true, Simulate: true, Log: zapcore.AddSync(os.Stderr), StartOverAdvice: dataDirOfMember(m.Dir).startOverMemberAdvice(m.Name),
 		Admission: []standalone.AdmissionPlugin{standalone.NewUntrackedFields()},
-		// Every client of a simulated cluster is an administrator, and must not be throttled.
+		// Do not limit requests, because every client of a simulated cluster is an administrator.
 		APIServerFlags: []string{"--enable-priority-and-fairness=false"},
 	}
 }
 
-// acquireMemberDir locks the directory of a member for this process. If an earlier parent was
-// killed, its members may not have ended yet and hold their ports and their etcd. acquireMemberDir
-// waits until they have ended, or until the timeout.
+// acquireMemberDir locks the member's directory for this process. If an earlier parent was killed, its
+// members may not have ended yet, and still use their ports and their etcd. acquireMemberDir waits
+// until they have ended, but not longer than timeout.
 func acquireMemberDir(ctx context.Context, path string, timeout time.Duration) (release func(), err error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory of the member: %w", err)
@@ -114,7 +113,7 @@ func acquireMemberDir(ctx context.Context, path string, timeout time.Duration) (
 	return release, err
 }
 
-// awaitFailure returns the error of a server that ended by itself, or nil when ctx ends.
+// awaitFailure returns the error of a server that ended unexpectedly, or nil when ctx ends.
 func awaitFailure(ctx context.Context, cluster *standalone.Cluster) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -130,16 +129,16 @@ func awaitFailure(ctx context.Context, cluster *standalone.Cluster) error {
 	}
 }
 
-// memberSupervisor runs the child process of a member cluster and restarts it.
+// memberSupervisor runs a member cluster's child process and restarts it.
 type memberSupervisor struct {
 	options memberOptions
-	// ready receives one value: the error of the start, or nil. ended is closed when the process has
-	// ended for good.
+	// ready receives one value: the error of the first start, or nil. ended is closed when the process
+	// has ended and will not be restarted.
 	ready chan error
 	ended chan struct{}
 	// stop ends the process.
 	stop context.CancelFunc
-	// maintain runs beside the process until its context ends.
+	// maintain runs in parallel to the process until its context ends.
 	maintain func(context.Context)
 	// onStarted is called after each start of the process.
 	onStarted  func()
@@ -158,7 +157,7 @@ const (
 	memberNiceness    = 10
 )
 
-// start runs the process in goroutines of a group, until ctx ends or stop is called.
+// start runs the process in goroutines of the given group, until ctx ends or stop is called.
 func (m *memberSupervisor) start(ctx context.Context, group *sync.WaitGroup) {
 	ctx, m.stop = context.WithCancel(ctx)
 	group.Go(func() {
@@ -171,7 +170,7 @@ func (m *memberSupervisor) start(ctx context.Context, group *sync.WaitGroup) {
 }
 
 // run restarts the child process whenever it ends, until ctx ends. It calls ready once: when the
-// cluster serves for the first time, or when the cluster cannot be started.
+// cluster serves requests for the first time, or when the cluster cannot be started.
 func (m *memberSupervisor) run(ctx context.Context, ready func(error)) {
 	delay := restartDelay
 	var once sync.Once
@@ -210,8 +209,8 @@ func (m *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error
 	cmd := m.newCommand()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{writer}
-	// The child has its own process group, so that Ctrl-C reaches only the parent. The parent stops
-	// its children in order.
+	// Give the child its own process group, so that Ctrl-C reaches only the parent, which stops its
+	// children in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -221,8 +220,8 @@ func (m *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error
 		return fmt.Errorf("starting member %q: %w", m.options.Name, err)
 	}
 	_ = writer.Close()
-	// The lower priority prevents simulated clusters from starving the control plane. The
-	// priority is optional, so an error is ignored.
+	// The lower priority prevents simulated clusters from starving the control plane. Ignore errors,
+	// because the priority is optional.
 	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, memberNiceness)
 	m.setCmd(cmd)
 	m.onStarted()
@@ -242,7 +241,7 @@ func (m *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error
 	})
 	defer stop()
 	err = cmd.Wait()
-	// The last event of the child has more details than its exit code.
+	// The child's last event has more details than its exit code.
 	<-eventsRead
 	if err != nil {
 		return fmt.Errorf("member %q ended: %w (see %s)", m.options.Name, err, log.Name())
@@ -256,7 +255,7 @@ func (m *memberSupervisor) setCmd(cmd *exec.Cmd) {
 	m.cmd = cmd
 }
 
-// pid returns the process ID of the child, or 0 if the child does not run.
+// pid returns the child's process ID, or 0 if the child is not running.
 func (m *memberSupervisor) pid() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -268,7 +267,7 @@ func (m *memberSupervisor) pid() int {
 
 var errEndedEarly = errors.New("the process ended before it was ready")
 
-// awaitReady reads the events of another process until the process is ready or has failed.
+// awaitReady reads another process's events until that process is ready or has failed.
 func awaitReady(events io.Reader) error {
 	lines := json.NewDecoder(events)
 	for {
@@ -285,8 +284,8 @@ func awaitReady(events io.Reader) error {
 	}
 }
 
-// adminContext returns the administrator's kubeconfig context for a member, from files that the member's
-// process wrote.
+// adminContext returns the member administrator's kubeconfig context. It refers to files that the
+// member's process wrote.
 func (m *memberSupervisor) adminContext() (pki.KubeconfigContext, error) {
 	return standalone.LoopbackAdminContext(m.options.Name, m.options.Dir, m.options.Port)
 }

@@ -12,7 +12,7 @@ import (
 
 const timeout = time.Minute
 
-// lockMemberDir locks the directory of a member, as a process of an earlier start does.
+// lockMemberDir locks a member's directory, as an earlier start's process does.
 func lockMemberDir(t *testing.T) (dir dataDir, path string, release func()) {
 	t.Helper()
 	dir = dataDir{t.TempDir()}
@@ -76,7 +76,7 @@ func TestBusyProcessIncludesMembers(t *testing.T) {
 	}
 }
 
-// supervisorOf returns the supervisor of a process that writes one event and ends.
+// supervisorOf returns the supervisor of a process that writes one event and then ends.
 func supervisorOf(dir dataDir, eventJSON string) *memberSupervisor {
 	return &memberSupervisor{
 		options: memberOptions{Name: "member1"}, onStarted: func() {},

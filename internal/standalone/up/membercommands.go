@@ -68,7 +68,7 @@ clusters first, taint the Cluster with the effect NoExecute and wait until they 
 	return cmd
 }
 
-// requireMemberName returns a usage error unless there is one argument.
+// requireMemberName returns a usage error unless there is exactly one argument.
 func requireMemberName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return NewCommandUsageError(cmd, fmt.Errorf("found %s: set the name of one member", countOf(len(args), "argument")))
@@ -76,7 +76,7 @@ func requireMemberName(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// runChange changes the members of the installation in a data directory.
+// runChange changes the members of the installation in the data directory path.
 func runChange(cmd *cobra.Command, path string, change memberChange) error {
 	dir, err := parseDataDir(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func runChange(cmd *cobra.Command, path string, change memberChange) error {
 	return requestChange(ctx, dir, change, cmd.ErrOrStderr())
 }
 
-// memberRunCommand returns the command of a member's child process.
+// memberRunCommand returns the command that a member's child process runs.
 func memberRunCommand() *cobra.Command {
 	o := memberOptions{Nodes: standalone.DefaultNodeOptions()}
 	cmd := &cobra.Command{

@@ -22,7 +22,7 @@ import (
 	"karmada.io/karmada/internal/registration/push"
 )
 
-// updateMembers decides which members exist, and in which mode each is registered.
+// updateMembers determines which members exist, and in which mode each of them is registered.
 func (i *installation) updateMembers() (err error) {
 	if i.options.Members < 0 {
 		return nil
@@ -37,15 +37,15 @@ func (i *installation) updateMembers() (err error) {
 	i.state.PullMembers, err = selectPullMembers(i.state.Members, i.options.PullMembers, i.programsDisabled,
 		func(text string) { i.progress.report(event{Text: text}) })
 	if i.programsDisabled != nil || i.options.PullMembers < 0 {
-		// The mode of members that are registered does not change.
+		// Registered members keep their mode.
 		added := slices.DeleteFunc(i.state.PullMembers, func(name string) bool { return slices.Contains(before, name) })
 		i.state.PullMembers = append(intersect(pulledBefore, i.state.Members), added...)
 	}
 	return err
 }
 
-// validateMemberName returns an error if a member cannot have a name. Ports and logs of members and of
-// servers are stored by name, so names of servers are reserved.
+// validateMemberName returns an error if a member cannot have the given name. Names of servers are
+// reserved, because the ports and logs of both members and servers are stored by name.
 func validateMemberName(name string) error {
 	if err := registration.ValidateName(name); err != nil {
 		return err
@@ -58,12 +58,12 @@ func validateMemberName(name string) error {
 	return nil
 }
 
-// memberPrefix and a number are the default name of a member.
+// memberPrefix and a number form the default name of a member.
 const memberPrefix = "member"
 
-// resizeMembers returns count members: the first ones of before, and as many new ones as needed,
-// whose names are the first of member1, member2 and so on that before does not contain. removed are
-// the other members of before.
+// resizeMembers returns count members: the first ones in before, and as many new ones as needed. New
+// members get the first names in the sequence member1, member2 and so on that before does not contain.
+// removed are the other members in before.
 func resizeMembers(before []string, count int) (members, removed []string) {
 	if len(before) >= count {
 		return slices.Clone(before[:count]), before[count:]
@@ -87,8 +87,8 @@ func (i *installation) reportIdleMembers() {
 		i.programsDisabled)})
 }
 
-// prepareMembers assigns a region, ports and certificates to the state's members, and stores the state.
-// processes is the number of processes that will be started.
+// prepareMembers assigns a region, ports and certificates to the members in the state, and stores the
+// state. processes is the number of processes that will be started.
 func (i *installation) prepareMembers(members []string, processes int, progress *progressReporter) error {
 	if err := verifyInotifyLimits(inotifyInstances * processes); err != nil {
 		progress.report(event{Text: fmt.Sprintf("Warning: %v. Programs that run in members may fail with \"too many open files\".", err)})
@@ -103,8 +103,8 @@ func (i *installation) prepareMembers(members []string, processes int, progress 
 	return i.dir.ensureEstimatorCertificates(members, i.options.CertificateLifetime)
 }
 
-// startMembers starts the processes of members. Each supervisor reports on its channel ready
-// whether the member has started.
+// startMembers starts the members' processes. Each supervisor's channel ready reports whether the
+// member has started.
 func (i *installation) startMembers(ctx context.Context, members []string) []*memberSupervisor {
 	started := make([]*memberSupervisor, len(members))
 	for n, name := range members {
@@ -139,7 +139,7 @@ func (i *installation) newSupervisor(name string) *memberSupervisor {
 	return m
 }
 
-// awaitMembers waits until members have started for the first time.
+// awaitMembers waits until the members have started for the first time.
 func (i *installation) awaitMembers(ctx context.Context, started []*memberSupervisor, progress *progressReporter) error {
 	if len(started) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (i *installation) awaitMembers(ctx context.Context, started []*memberSuperv
 	return i.writeMembersKubeconfig()
 }
 
-// registerMembers registers members that have started, waits until they are Ready, and publishes the
+// registerMembers registers the started members, waits until they are Ready, and publishes the
 // addresses of their estimators.
 func (i *installation) registerMembers(ctx context.Context, started []*memberSupervisor, progress *progressReporter) error {
 	if !i.state.SkipJoin && len(started) > 0 {
@@ -178,7 +178,7 @@ func awaitAll(ctx context.Context, started []*memberSupervisor) error {
 	return errors.Join(errs...)
 }
 
-// writeMembersKubeconfig writes the kubeconfig with one context for each member that runs.
+// writeMembersKubeconfig writes the kubeconfig that contains one context for each running member.
 func (i *installation) writeMembersKubeconfig() error {
 	accesses := make([]pki.KubeconfigContext, 0, len(i.supervisors))
 	for _, member := range i.supervisors {
@@ -194,7 +194,7 @@ func (i *installation) writeMembersKubeconfig() error {
 	return pki.WriteKubeconfig(i.dir.membersKubeconfig(), accesses...)
 }
 
-// joinMembers registers the members that are not registered yet, concurrently.
+// joinMembers concurrently registers the members that are not registered yet.
 func (i *installation) joinMembers(ctx context.Context, started []*memberSupervisor, progress *progressReporter) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -229,8 +229,8 @@ func (i *installation) joinMembers(ctx context.Context, started []*memberSupervi
 	return i.clearRegistrations()
 }
 
-// runsControllerManager reports whether this process runs the controller manager, which monitors
-// the members.
+// runsControllerManager reports whether this process runs the controller manager, which monitors the
+// members.
 func (i *installation) runsControllerManager() bool {
 	components, _ := i.options.selectComponents()
 	return slices.Contains(components, programs.ControllerManager)
@@ -249,7 +249,7 @@ func (i *installation) joinMember(ctx context.Context, name string, location top
 	return retryUnavailable(ctx, func() error { return join.Run(ctx) })
 }
 
-// memberConfig returns the administrator's client configuration of a member.
+// memberConfig returns the client configuration of the member's administrator.
 func (i *installation) memberConfig(name string) (*rest.Config, error) {
 	member, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: i.dir.membersKubeconfig()},
@@ -260,11 +260,11 @@ func (i *installation) memberConfig(name string) (*rest.Config, error) {
 	return member, nil
 }
 
-// deletedSuffix marks the directory of a member whose removal has begun. Members' names contain no dot.
+// deletedSuffix marks the directory of a member whose removal has begun. Member names contain no dot.
 const deletedSuffix = ".deleted"
 
-// deleteMemberDir removes a member's data. A member never starts with a part of its data, because the
-// directory is renamed first.
+// deleteMemberDir deletes a member's data. It first renames the directory, so that a member never
+// starts with only a part of its data.
 func (d dataDir) deleteMemberDir(name string) error {
 	if err := os.Rename(d.memberDir(name), d.memberDir(name)+deletedSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the data of member %q: %w", name, err)
@@ -272,7 +272,8 @@ func (d dataDir) deleteMemberDir(name string) error {
 	return d.removeDeletedMembers()
 }
 
-// removeDeletedMembers removes the directories of members that are not members any more.
+// removeDeletedMembers deletes the directories that deleteMemberDir renamed, including those from an
+// interrupted run.
 func (d dataDir) removeDeletedMembers() error {
 	paths, err := filepath.Glob(d.memberDir("*" + deletedSuffix))
 	for _, path := range paths {

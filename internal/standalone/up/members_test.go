@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// newMembers returns the members of a new installation.
+// newMembers returns a new installation's members.
 func newMembers(count int) []string {
 	members, _ := resizeMembers(nil, count)
 	return members
@@ -128,7 +128,7 @@ func TestFailoverSetsGateAndFlags(t *testing.T) {
 	}
 }
 
-// TestChangesNeedToken starts no member: the changes of the test end before.
+// TestChangesNeedToken starts no member, because the changes in this test are rejected before.
 func TestChangesNeedToken(t *testing.T) {
 	dir := dataDir{t.TempDir()}
 	i := &installation{dir: dir, state: storedState{Members: newMembers(2), SkipJoin: true}}

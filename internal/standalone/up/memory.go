@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// heapBudgetBytes is the heap size that the tuning of the garbage collector aims at.
+	// heapBudgetBytes is the heap size at which tuning the garbage collector aims, in bytes.
 	heapBudgetBytes = 480 << 20
-	// minGrowthPercent and maxGrowthPercent limit the heap's growth between two collections, in percent of
-	// the live heap. If the live heap exceeds the budget, the minimum applies. The maximum prevents a process
-	// with a small heap from using the whole budget.
+	// minGrowthPercent and maxGrowthPercent limit the heap's growth between two collections, in percent
+	// of the live heap. If the live heap exceeds the budget, the minimum applies. The maximum prevents
+	// a process with a small heap from using the whole budget.
 	minGrowthPercent, maxGrowthPercent = 60, 130
-	// tuningPeriod is the interval at which the live heap is measured. minGrowthChange is the
-	// smallest change of the percentage that is applied.
+	// tuningPeriod is the interval at which the live heap is measured. minGrowthChange is the smallest
+	// change that is applied, in percentage points.
 	tuningPeriod    = 2 * time.Second
 	minGrowthChange = 10
 )
 
-// TuneMemory reduces the number of garbage collections while memory is available, because the
-// servers in this process allocate much and keep little. It returns at once and continues to tune
-// until ctx ends. It does nothing if GOGC is set in the environment.
+// TuneMemory reduces the number of garbage collections as long as memory is available, because the
+// servers in this process allocate much memory and keep little. It returns immediately and continues to
+// tune until ctx ends. It does nothing if the environment variable GOGC is set.
 func TuneMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -54,7 +54,7 @@ func liveHeapBytes() uint64 {
 	return samples[0].Value.Uint64()
 }
 
-// gcPercent returns how much the heap may grow over the live heap, in percent.
+// gcPercent returns how much the heap may grow between two collections, in percent of the live heap.
 func gcPercent(liveBytes uint64) int {
 	if liveBytes == 0 {
 		return maxGrowthPercent

@@ -9,10 +9,10 @@ import (
 	"karmada.io/karmada/internal/standalone/freeport"
 )
 
-// choosePorts chooses a free port for each name without a port. published names ports that
-// kubeconfigs of users contain. These ports do not change: if another process uses such a port,
-// the start of the server fails later. internal names ports that only this process uses. If
-// another process uses such a port, choosePorts chooses a new port.
+// choosePorts chooses a free port for each name that has no port. published contains the names whose
+// ports users' kubeconfigs contain. These ports do not change: if another process uses such a port,
+// starting the server fails later. internal contains the names whose ports only this process uses. If
+// another process uses such a port, choosePorts chooses a new one.
 func choosePorts(ports map[string]int, published, internal []string) error {
 	for _, name := range internal {
 		inUse, err := isPortInUse(ports[name])
@@ -36,7 +36,7 @@ func choosePorts(ports map[string]int, published, internal []string) error {
 	return nil
 }
 
-// isPortInUse returns whether another process listens on the given port. Port 0 is not in use.
+// isPortInUse returns whether another process listens on the given port. Port 0 is never in use.
 func isPortInUse(port int) (bool, error) {
 	listener, err := standalone.Listen(standalone.Loopback, port)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// event reports the progress of a start. A detached process sends events to the process that waits
-// for the start.
+// event reports the progress of a start. A detached process sends events to the process that waits for
+// the start.
 type event struct {
-	// Step is the name of a step. Begin is true when the step starts.
+	// Step is the name of a step. Begin is true when the step begins, and false when it has ended.
 	Step  string `json:"step,omitempty"`
 	Begin bool   `json:"begin,omitempty"`
 	// Seconds is the duration of the step.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Error is the reason of the failure.
+	// Error is the reason why the start failed.
 	Error string `json:"error,omitempty"`
 	// Ready is true in the last event of a successful start.
 	Ready bool `json:"ready,omitempty"`
-	// Text is printed without change.
+	// Text is printed unchanged.
 	Text string `json:"text,omitempty"`
 }
 
@@ -71,7 +71,7 @@ func removeItem(list []string, item string) []string {
 func newEventEncoder(out io.Writer) func(event) {
 	lines := json.NewEncoder(out)
 	return func(e event) {
-		// The waiting process may have ended, so the error is ignored and the start continues.
+		// Ignore the error and continue the start, because the waiting process may have ended.
 		_ = lines.Encode(e)
 	}
 }

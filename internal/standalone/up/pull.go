@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// pullMemberInterval selects every third member for pull mode by default.
+	// pullMemberInterval makes every third member register in pull mode by default.
 	pullMemberInterval = 3
-	// tokenLifetime limits the validity of a bootstrap token, because its deletion can fail.
+	// tokenLifetime limits a bootstrap token's validity, because deleting the token can fail.
 	tokenLifetime        = 10 * time.Minute
 	tokenDeletionTimeout = 5 * time.Second
 )
 
-// selectPullMembers returns the members to register in pull mode. If this machine cannot run the agent's
-// program, it selects none: it returns an error if the user requested a number of pull mode members, and
-// calls report otherwise.
+// selectPullMembers returns the members to register in pull mode. If this machine cannot run the
+// agent's program, no member is selected. In this case, selectPullMembers returns an error if the user
+// requested a number of pull mode members, and otherwise calls report.
 func selectPullMembers(members []string, count int, programsDisabled error, report func(text string)) ([]string, error) {
 	chosen := choosePullMembers(members, count)
 	if len(chosen) == 0 {
@@ -49,8 +49,8 @@ func selectPullMembers(members []string, count int, programsDisabled error, repo
 	}
 }
 
-// choosePullMembers selects every third member. If count is given, it selects up to count of these
-// members first, and then other members from the last to the first.
+// choosePullMembers selects every third member. If count is given, it first selects up to count of
+// these members, and then other members from the last to the first.
 func choosePullMembers(members []string, count int) []string {
 	var every, others []string
 	for n, name := range members {
@@ -66,14 +66,14 @@ func choosePullMembers(members []string, count int) []string {
 	return append(every, others...)[:count]
 }
 
-// isPullMember reports whether a member is registered in pull mode. Pull mode requires the
-// controller manager, which approves the certificates of agents.
+// isPullMember reports whether the member is registered in pull mode. Pull mode requires the controller
+// manager, which approves the agents' certificates.
 func (i *installation) isPullMember(name string) bool {
 	return i.runsControllerManager() && i.programsDisabled == nil && slices.Contains(i.state.PullMembers, name)
 }
 
-// registerMember does the same as `karmadactl token create` and `karmadactl register`. It
-// continues a registration that an earlier start or a restart of the member interrupted.
+// registerMember does the same as `karmadactl token create` and `karmadactl register`. It continues a
+// registration that was interrupted by the end of an earlier start or by a restart of the member.
 func (i *installation) registerMember(ctx context.Context, name string, location topology) error {
 	member, err := i.memberConfig(name)
 	if err != nil {
@@ -98,7 +98,7 @@ func (i *installation) resumeRegistration(ctx context.Context, name string, loca
 		if err != nil || installed {
 			return err
 		}
-		// A pending CSR may have been approved while it was being deleted; the agent then creates objects that
+		// A pending CSR may be approved while it is being deleted. The agent then creates objects that
 		// the second attempt must delete.
 		if err = i.registerWithToken(ctx, name, location, member, token); err == nil || lastTry || ctx.Err() != nil {
 			return err
@@ -143,16 +143,16 @@ func newToken() (registration.Token, error) {
 	return registration.ParseToken(text)
 }
 
-// registrationToken returns the ID of an unfinished registration's bootstrap token, or an empty string if
-// there is none.
+// registrationToken returns the ID of the bootstrap token for the member's unfinished registration, or
+// an empty string if there is none.
 func (i *installation) registrationToken(name string) string {
 	i.stateMu.Lock()
 	defer i.stateMu.Unlock()
 	return i.state.RegistrationTokens[name]
 }
 
-// recordRegistration generates a token ID and stores the ID before any object is created. So every
-// object with this ID belongs to this installation.
+// recordRegistration generates a token ID and stores the ID before any object is created. This
+// guarantees that every object with this ID belongs to this installation.
 func (i *installation) recordRegistration(name string) (id string, err error) {
 	token, err := newToken()
 	if err != nil {
@@ -167,7 +167,7 @@ func (i *installation) recordRegistration(name string) (id string, err error) {
 	return token.ID, i.dir.writeState(i.state)
 }
 
-// clearRegistrations deletes the stored token IDs, because all Clusters exist.
+// clearRegistrations deletes the stored token IDs. It is called when all Clusters exist.
 func (i *installation) clearRegistrations() error {
 	i.stateMu.Lock()
 	defer i.stateMu.Unlock()
@@ -185,9 +185,10 @@ func (i *installation) storeState() error {
 	return i.dir.writeState(i.state)
 }
 
-// joinedClusters returns the Clusters to wait for. errs are the results of the members' registrations. If a
-// member is registered under another name, joinedClusters reports this and returns that name. If another
-// installation's agent runs in a member, joinedClusters reports this and leaves the member unchanged.
+// joinedClusters returns the Clusters to wait for. errs are the results of the members' registrations.
+// If a member is registered under another name, joinedClusters reports this and returns that name. If
+// another installation's agent runs in a member, joinedClusters reports this and leaves the member
+// unchanged.
 func (i *installation) joinedClusters(members []string, errs []error, progress *progressReporter) (joined []string, err error) {
 	var joinErrs []error
 	for n, name := range members {

@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	// clustersPrefix is the prefix of Clusters' etcd keys.
+	// clustersPrefix is the prefix of the etcd keys of Clusters.
 	clustersPrefix = "/registry/" + clusterv1alpha1.GroupName + "/clusters/"
 	// purgeTimeout limits each attempt to list the registered clusters.
 	purgeTimeout = 30 * time.Second
-	// maxStderrBytes limits how much of a failed process's stderr an error contains. It applies separately to
-	// the beginning and the end of the output.
+	// maxStderrBytes limits how much of a failed process's stderr an error contains. It applies
+	// separately to the beginning and the end of the output.
 	maxStderrBytes = 1 << 10
 )
 
-// credentialsHeldError means that clusters which are not members of this installation hold
-// credentials of its control plane.
+// credentialsHeldError means that clusters that are not members of this installation have credentials
+// of its control plane.
 type credentialsHeldError struct {
 	dir dataDir
-	// replacedDir is the directory of the replaced control plane that stores these clusters. Empty
-	// means that the current control plane stores them.
+	// replacedDir is the directory of the replaced control plane that stores these clusters. It is
+	// empty if the current control plane stores them.
 	replacedDir string
 	holders     registration.CredentialHolders
 }
@@ -53,9 +53,9 @@ func (c *credentialsHeldError) Error() string {
 		followUp)
 }
 
-// leaveCommands returns, for each mode, the command that removes one of the clusters from the control plane.
-// For a replaced control plane's clusters, the command contains --force, because the restored control plane
-// may not contain a Cluster of that name.
+// leaveCommands returns, for each mode, the command that removes one of the clusters from the control
+// plane. If a replaced control plane stores the clusters, the command contains --force, because the
+// restored control plane may not contain a Cluster with that name.
 func (c *credentialsHeldError) leaveCommands() []string {
 	var flags []string
 	if c.replacedDir != "" {
@@ -68,9 +68,9 @@ func (c *credentialsHeldError) leaveCommands() []string {
 	return commands
 }
 
-// ensureNoCredentialHolders returns an error if clusters that are not members of this installation
-// hold credentials. Members are identified by their address. A pull mode member without an address
-// is identified by its name.
+// ensureNoCredentialHolders returns an error if clusters that are not members of this installation have
+// credentials. Members are identified by their address. A pull mode member without an address is
+// identified by its name.
 func (d dataDir) ensureNoCredentialHolders(clusters []clusterv1alpha1.Cluster, members map[string]string) error {
 	holders := registration.NewCredentialHolders(clusters, func(cluster *clusterv1alpha1.Cluster) bool {
 		return slices.Contains(valuesOf(members), cluster.Spec.APIEndpoint) ||
@@ -90,7 +90,7 @@ func valuesOf(addresses map[string]string) []string {
 	return values
 }
 
-// memberAddresses returns the addresses of all members with data in the directory, including
+// memberAddresses returns the addresses of all members whose data is in the directory, including
 // members that are no longer started.
 func (d dataDir) memberAddresses() (map[string]string, error) {
 	state, err := d.readState()
@@ -106,13 +106,12 @@ func (d dataDir) memberAddresses() (map[string]string, error) {
 	return addresses, nil
 }
 
-// clusterReader returns a command that prints the stored Clusters of the control plane in a
-// directory.
+// clusterReader returns a command that prints the Clusters in the storage of the control plane in dir.
 type clusterReader func(ctx context.Context, dir string) *exec.Cmd
 
-// ensureNoHoldersInAPI returns an error if the running control plane contains clusters that hold its
-// credentials. If the control plane does not respond, it returns nil, because the caller reads the storage
-// after the stop.
+// ensureNoHoldersInAPI returns an error if the running control plane contains clusters that have its
+// credentials. If the control plane does not respond, it returns nil, because the caller reads the
+// storage after stopping the control plane.
 func (d dataDir) ensureNoHoldersInAPI(ctx context.Context) error {
 	listCtx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
@@ -122,11 +121,11 @@ func (d dataDir) ensureNoHoldersInAPI(ctx context.Context) error {
 	}
 	karmada, err := clientcmd.BuildConfigFromFlags("", d.karmadaKubeconfig())
 	if err != nil {
-		return nil // The control plane is still starting.
+		return nil // the control plane is still starting
 	}
 	clusters, err := listClusters(listCtx, karmada)
 	if err != nil {
-		return nil // The storage is read after the stop.
+		return nil // the caller reads the storage after the stop
 	}
 	if err := d.ensureNoCredentialHolders(clusters, members); err != nil {
 		return err
@@ -134,13 +133,13 @@ func (d dataDir) ensureNoHoldersInAPI(ctx context.Context) error {
 	return d.ensureNoHoldersInReplaced(ctx, newStoredClustersProcess)
 }
 
-// ensureNoHoldersInStorage does the same as ensureNoHoldersInAPI for a stopped control plane, whose storage
-// it reads. The caller must hold the directory's lock.
+// ensureNoHoldersInStorage does the same as ensureNoHoldersInAPI for a stopped control plane, whose
+// storage it reads. The caller must hold the directory's lock.
 func (d dataDir) ensureNoHoldersInStorage(ctx context.Context) error {
 	return d.ensureNoHoldersInDump(ctx, newStoredClustersProcess)
 }
 
-// ensureNoHoldersInDump does the same as ensureNoHoldersInStorage, with a given reader.
+// ensureNoHoldersInDump does the same as ensureNoHoldersInStorage, with the given reader.
 func (d dataDir) ensureNoHoldersInDump(ctx context.Context, read clusterReader) error {
 	if err := d.ensureNoHoldersInDir(ctx, d.controlPlaneDir(), read); err != nil {
 		return err
@@ -148,8 +147,8 @@ func (d dataDir) ensureNoHoldersInDump(ctx context.Context, read clusterReader) 
 	return d.ensureNoHoldersInReplaced(ctx, read)
 }
 
-// ensureNoHoldersInReplaced reads the storage of control planes that a restore replaced, because only it
-// contains clusters that joined after the backup.
+// ensureNoHoldersInReplaced reads the storage of control planes that a restore replaced, because only
+// this storage contains clusters that joined after the backup.
 func (d dataDir) ensureNoHoldersInReplaced(ctx context.Context, read clusterReader) error {
 	replaced, err := d.replacedControlPlanes()
 	if err != nil {
@@ -167,7 +166,7 @@ func (d dataDir) ensureNoHoldersInReplaced(ctx context.Context, read clusterRead
 	return nil
 }
 
-// ensureNoHoldersInDir checks which clusters hold credentials of the control plane in a directory.
+// ensureNoHoldersInDir returns an error if clusters have credentials of the control plane in dir.
 func (d dataDir) ensureNoHoldersInDir(ctx context.Context, dir string, read clusterReader) error {
 	clusters, err := readStoredClusters(ctx, dir, read)
 	if err != nil {
@@ -186,7 +185,7 @@ func readStoredClusters(ctx context.Context, dir string, read clusterReader) ([]
 	case err != nil:
 		return nil, err
 	case !has:
-		return nil, nil // No cluster was ever joined.
+		return nil, nil // no cluster was ever joined
 	}
 	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
@@ -217,8 +216,8 @@ func withStderr(err error) error {
 
 const storedClustersName = "stored-clusters"
 
-// newStoredClustersProcess returns the command that runs storedClustersCommand. This must be a
-// separate process, because etcd ends its process if the files of etcd are damaged.
+// newStoredClustersProcess returns the command that runs storedClustersCommand. This must be a separate
+// process, because etcd ends its process if etcd's files are damaged.
 func newStoredClustersProcess(ctx context.Context, dir string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {

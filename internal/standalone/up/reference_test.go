@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the reference page of karmada")
 
-// TestReferencePageOfKarmada compares the page with the commands. The generator of the other pages
-// does not link these commands, because they link kube-apiserver.
+// TestReferencePageOfKarmada compares the reference page with the commands. The generator of the other
+// pages does not link these commands, because they link kube-apiserver.
 func TestReferencePageOfKarmada(t *testing.T) {
 	root := &cobra.Command{Use: "karmada"}
 	root.AddCommand(up.Commands()...)

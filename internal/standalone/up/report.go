@@ -21,13 +21,12 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// memberTimeout is the time limit for listing the objects of one member.
+// memberTimeout limits the time for listing one member's objects.
 const memberTimeout = 30 * time.Second
 
-// differenceReport lists how member clusters differ from the desired state of the control
-// plane.
+// differenceReport lists how member clusters differ from the control plane's desired state.
 type differenceReport struct {
-	// Restored describes the restored backup. Confirmed reports whether a user confirmed the
+	// Restored describes the restored backup. Confirmed reports whether a user has confirmed the
 	// restore.
 	Restored  string          `json:"restored,omitempty"`
 	Confirmed bool            `json:"confirmed"`
@@ -36,7 +35,7 @@ type differenceReport struct {
 
 type clusterReport struct {
 	Cluster string `json:"cluster"`
-	// Failure is the reason why the cluster's objects, or some of them, could not be listed.
+	// Failure is the reason why some or all of the cluster's objects could not be listed.
 	Failure     string              `json:"failure,omitempty"`
 	Differences []domain.Difference `json:"differences"`
 }
@@ -64,7 +63,7 @@ func (d differenceReport) output() console.Output {
 	return output
 }
 
-// showReport prints how member clusters differ from the desired state of the control plane.
+// showReport prints how member clusters differ from the control plane's desired state.
 func (r *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advice io.Writer) error {
 	config, err := r.clientConfig(ctx, dir)
 	if err != nil {
@@ -125,8 +124,8 @@ func newReport(ctx context.Context, config *rest.Config) (differenceReport, erro
 	return found, nil
 }
 
-// reportCluster compares the objects of one member with its Works. If the member cannot be
-// reached, the report contains the error.
+// reportCluster compares one member's objects with its Works. If the member cannot be reached, the
+// report contains the error.
 func reportCluster(ctx context.Context, config *rest.Config, e domain.Epoch, cluster *clusterv1alpha1.Cluster) (clusterReport, error) {
 	works, err := listWorks(ctx, config, cluster.Name)
 	if err != nil {
@@ -159,8 +158,8 @@ func listWorks(ctx context.Context, config *rest.Config, cluster string) ([]work
 	return works.Items, nil
 }
 
-// memberProxyConfig returns the configuration to reach a member through the proxy of the
-// control plane.
+// memberProxyConfig returns the client configuration for reaching a member through the control plane's
+// proxy.
 func memberProxyConfig(config *rest.Config, cluster string) *rest.Config {
 	member := rest.CopyConfig(config)
 	member.Host = strings.TrimSuffix(config.Host, "/") + "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/" + cluster + "/proxy"
@@ -168,7 +167,7 @@ func memberProxyConfig(config *rest.Config, cluster string) *rest.Config {
 	return member
 }
 
-// managedObjects returns the list's objects that belong to Works in a namespace.
+// managedObjects returns the listed objects that belong to Works in the given namespace.
 func managedObjects(listing member.ManagedObjects, namespace string) []domain.MemberObject {
 	var found []domain.MemberObject
 	for _, each := range listing.Objects {

@@ -24,7 +24,7 @@ import (
 	"karmada.io/karmada/internal/standalone/etcd"
 )
 
-// configMapPrefix is the prefix of ConfigMaps' etcd keys.
+// configMapPrefix is the prefix of the etcd keys of ConfigMaps.
 const configMapPrefix = "/registry/configmaps/"
 
 // restoreOptions are the flags of `karmada restore`.
@@ -95,14 +95,14 @@ func (r *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// restoreResult is the result of a restore.
 type restoreResult struct {
 	manifest backupManifest
-	// replacedDir is the directory with the replaced data. It is empty if no data was replaced.
+	// replacedDir is the directory that contains the replaced data. It is empty if no data was
+	// replaced.
 	replacedDir string
 }
 
-// restoreBackup restores a backup into an installation. The installation must be stopped.
+// restoreBackup restores the backup in file into an installation, which must be stopped.
 func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time) (_ restoreResult, err error) {
 	opened, err := openBackupFile(file)
 	if err != nil {
@@ -135,7 +135,7 @@ func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time)
 }
 
 // lockForRestore locks the directory for this process. It returns an error if a process uses the
-// directory or the directory of a member.
+// directory or one of its members' directories.
 func (d dataDir) lockForRestore(ctx context.Context) (release func(), err error) {
 	if err := d.ensureUnused(ctx); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (d dataDir) lockForRestore(ctx context.Context) (release func(), err error)
 	return release, nil
 }
 
-// stageRestore creates the restored control plane's data from a backup's extracted files.
+// stageRestore creates the restored control plane's data in staging from the backup's extracted files.
 func stageRestore(ctx context.Context, dir dataDir, staging string, manifest backupManifest, now time.Time) error {
 	snapshot := filepath.Join(staging, snapshotName)
 	saved, err := etcd.InspectSnapshot(snapshot)
@@ -187,8 +187,8 @@ func stageRestore(ctx context.Context, dir dataDir, staging string, manifest bac
 	return dir.adoptState(stagedDir)
 }
 
-// epochEntry returns the epoch ConfigMap in the API server's storage format. It is written directly to etcd,
-// so that the epoch exists before the first request.
+// epochEntry returns the epoch's ConfigMap in the API server's storage format. It is written directly
+// to etcd, so that the epoch exists before the first request.
 func epochEntry(e domain.Epoch, now time.Time) (key, value string, err error) {
 	object := epoch.NewConfigMap(e)
 	object.UID, object.CreationTimestamp = types.UID(uuid.NewString()), metav1.NewTime(now)
@@ -199,8 +199,8 @@ func epochEntry(e domain.Epoch, now time.Time) (key, value string, err error) {
 	return configMapPrefix + object.Namespace + "/" + object.Name, string(encoded), nil
 }
 
-// adoptState copies a backup's state into a directory without a state, so that clients find the same ports.
-// It does not copy the backup's simulated members.
+// adoptState copies a backup's state into a directory that has none, so that clients find the same
+// ports. It does not copy the backup's simulated members.
 func (d dataDir) adoptState(from dataDir) error {
 	if _, err := os.Stat(d.stateFile()); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -213,9 +213,9 @@ func (d dataDir) adoptState(from dataDir) error {
 	return d.writeState(s)
 }
 
-// swapControlPlane replaces the control plane's directory by the restored one and keeps the old directory
-// beside it. The two directories are exchanged atomically, so that a crash leaves one of them in place and
-// loses neither.
+// swapControlPlane replaces the control plane's directory with the restored one and keeps the old
+// directory beside it. The two directories are exchanged atomically, so that a crash leaves one of them
+// in place and loses neither.
 func (d dataDir) swapControlPlane(staging string, now time.Time) (replacedDir string, err error) {
 	restoredDir := dataDir{staging}.controlPlaneDir()
 	if _, err := os.Stat(d.controlPlaneDir()); errors.Is(err, os.ErrNotExist) {

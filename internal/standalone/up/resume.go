@@ -22,11 +22,11 @@ import (
 	"karmada.io/karmada/internal/registration/pull"
 )
 
-// unavailableRetryInterval is the interval between requests to an unavailable member.
+// unavailableRetryInterval is the interval between attempts to reach an unavailable member.
 const unavailableRetryInterval = 500 * time.Millisecond
 
-// retryUnavailable calls attempt until its error no longer means that the server is unavailable. A member
-// whose process was killed becomes available after its restart.
+// retryUnavailable calls attempt until its error no longer means that the server is unavailable. If a
+// member's process was killed, the member becomes available again after its restart.
 func retryUnavailable(ctx context.Context, attempt func() error) error {
 	for {
 		err := attempt()
@@ -41,15 +41,16 @@ func retryUnavailable(ctx context.Context, attempt func() error) error {
 	}
 }
 
-// isUnavailable reports whether a request failed because the server did not run or has ended.
+// isUnavailable reports whether a request failed because the server is not running or ended during the
+// request.
 func isUnavailable(err error) bool {
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
 		utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// resumeInterrupted continues an interrupted registration. It returns true if the agent is
-// installed and will complete the registration. Otherwise it deletes the objects that prevent
-// another registration.
+// resumeInterrupted continues an interrupted registration. It returns true if the agent is installed
+// and will complete the registration. Otherwise it deletes the objects that prevent another
+// registration.
 func resumeInterrupted(ctx context.Context, interrupted interruptedRegistration, karmada, member *rest.Config) (installed bool, err error) {
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
@@ -59,7 +60,7 @@ func resumeInterrupted(ctx context.Context, interrupted interruptedRegistration,
 	if err != nil {
 		return false, fmt.Errorf("creating a client of member %q: %w", interrupted.cluster, err)
 	}
-	// Delete the token, so that no new registration can start with it.
+	// Delete the token first, so that no new registration can start with it.
 	if err := deleteObjects(ctx, karmadaClient, tokenSecret(interrupted.token)); err != nil {
 		return false, err
 	}
@@ -76,7 +77,7 @@ func resumeInterrupted(ctx context.Context, interrupted interruptedRegistration,
 	return false, deleteObjects(ctx, karmadaClient, fromKarmada...)
 }
 
-// readObjects reads the existing objects of the registration.
+// readObjects reads the registration's existing objects.
 func (r *interruptedRegistration) readObjects(ctx context.Context, karmada, member client.Client) (err error) {
 	requests := &certificatesv1.CertificateSigningRequestList{}
 	if err := karmada.List(ctx, requests); err != nil {
@@ -110,8 +111,8 @@ func tokenSecret(id string) client.Object {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(id)}}
 }
 
-// deleteObjects deletes objects in the given order. It does not delete an object that was replaced
-// by a new object meanwhile.
+// deleteObjects deletes the objects in the given order. It does not delete an object that was replaced
+// by a new object in the meantime.
 func deleteObjects(ctx context.Context, writer client.Client, objects ...client.Object) error {
 	for _, object := range objects {
 		var preconditions client.Preconditions

@@ -102,7 +102,7 @@ func newAgentAccount() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: pull.AgentAccount, Labels: systemLabel()}}
 }
 
-// createRequestAs creates a CertificateSigningRequest as the holder of a token.
+// createRequestAs creates a CertificateSigningRequest as the token's holder.
 func createRequestAs(ctx context.Context, t *testing.T, karmada *rest.Config, token string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	holder := rest.CopyConfig(karmada)

@@ -10,13 +10,13 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-// frames is the animation of a running step.
+// frames are the characters that animate a running step.
 var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
 const frameInterval = 100 * time.Millisecond
 
-// screen prints events for users: one line for each completed step. On a terminal, a last line
-// with the running steps is redrawn.
+// screen prints events for users: one line for each completed step. On a terminal, the last line shows
+// the running steps and is redrawn.
 type screen struct {
 	out   io.Writer
 	style console.Style
@@ -24,11 +24,11 @@ type screen struct {
 	mu      sync.Mutex
 	pending []string
 	frame   int
-	// animated reports whether the animation runs.
+	// animated reports whether the animation is running.
 	animated bool
 }
 
-// newScreen returns two functions: show prints an event, and end removes the last line.
+// newScreen returns two functions: show prints an event, and end erases the last line.
 func newScreen(out io.Writer) (show func(event), end func()) {
 	s := &screen{out: out, style: console.NewStyle(out)}
 	return s.show, s.end
@@ -76,7 +76,7 @@ func (s *screen) advance() bool {
 	return s.animated
 }
 
-// end removes the last line.
+// end erases the last line.
 func (s *screen) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

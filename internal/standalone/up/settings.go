@@ -24,10 +24,10 @@ const (
 	failoverFlag    = "failover"
 )
 
-// storedSettings are the last start's flags. The next start uses them unless it sets its own. A zero field
-// means the flag's default.
+// storedSettings are the flags of the last start. The next start uses them unless it sets its own. A
+// field that is zero means the flag's default.
 type storedSettings struct {
-	// Components is the value of --components. nil means all components.
+	// Components is the value of --components. Nil means all components.
 	Components     *string  `json:"components,omitempty"`
 	FeatureGates   string   `json:"featureGates,omitempty"`
 	ExtraConfig    []string `json:"extraConfig,omitempty"`
@@ -92,8 +92,8 @@ func splitComponents(value string) []string {
 	return slices.DeleteFunc(strings.Split(value, ","), func(name string) bool { return name == "" })
 }
 
-// flags returns the settings that differ from their defaults, as flags of `karmada up`, without the
-// flags that are set.
+// flags returns the settings that differ from their defaults, in the form of flags of `karmada up`. It
+// omits the flags for which isSet returns true.
 func (s storedSettings) flags(isSet func(flag string) bool) []string {
 	var flags []string
 	add := func(name, value string) {
@@ -119,8 +119,7 @@ func (s storedSettings) flags(isSet func(flag string) bool) []string {
 	return flags
 }
 
-// excludedComponents returns the components of Karmada that the process of the control plane does
-// not run.
+// excludedComponents returns the Karmada components that the control plane's process does not run.
 func (s storedSettings) excludedComponents() []string {
 	if s.Components == nil {
 		return nil
@@ -129,20 +128,20 @@ func (s storedSettings) excludedComponents() []string {
 	return excluded
 }
 
-// hostedComponents returns the components of Karmada that the process of the control plane runs.
+// hostedComponents returns the Karmada components that the control plane's process runs.
 func (s storedSettings) hostedComponents() []string {
 	excluded := s.excludedComponents()
 	return slices.DeleteFunc(components.SelectableNames(), func(name string) bool { return slices.Contains(excluded, name) })
 }
 
-// failoverConfig returns the flags of components that --failover sets. It enables the feature gate
-// too, unless --feature-gates sets it.
+// failoverConfig returns the component flags that --failover sets. It also enables the feature gate,
+// unless --feature-gates sets it.
 func (o *Options) failoverConfig() []string {
 	if !o.Failover {
 		return nil
 	}
 	if !o.Gates.ExplicitlySet(gates.Failover) {
-		// The gate exists, so setting it does not fail.
+		// Ignore the error, because setting an existing gate does not fail.
 		_ = o.Gates.SetFromMap(map[string]bool{string(gates.Failover): true})
 	}
 	if !o.Gates.Enabled(gates.Failover) {

@@ -11,29 +11,28 @@ import (
 
 // storedState is stored in the data directory for the next `karmada up`.
 type storedState struct {
-	// Ports are the ports of the servers by name.
+	// Ports maps the servers' names to their ports.
 	Ports map[string]int `json:"ports"`
 	// Members are the names of the simulated member clusters.
 	Members []string `json:"members,omitempty"`
-	// PullMembers are the members in pull mode. The mode of a member that is registered already
-	// does not change.
+	// PullMembers are the members in pull mode. A member that is already registered keeps its mode.
 	PullMembers []string `json:"pull,omitempty"`
-	// RegistrationTokens maps members with an unfinished registration to the ID of the registration's
-	// bootstrap token.
+	// RegistrationTokens maps each member with an unfinished registration to the ID of the
+	// registration's bootstrap token.
 	RegistrationTokens map[string]string `json:"registering,omitempty"`
-	// NodesPerMember is the number of simulated nodes of each member.
+	// NodesPerMember is the number of simulated nodes in each member.
 	NodesPerMember int `json:"nodesPerMember,omitempty"`
-	// SkipJoin means that the user registers the members.
+	// SkipJoin means that the user registers the members, and `karmada up` does not.
 	SkipJoin bool `json:"unjoined,omitempty"`
-	// Regions are the regions of the members. A member that is not started keeps its region.
+	// Regions maps members to their regions. A member that is not started keeps its region.
 	Regions map[string]string `json:"regions,omitempty"`
-	// Settings are the flags of the last start that apply to the next start.
+	// Settings are the flags of the last start that also apply to the next start.
 	Settings storedSettings `json:"settings,omitzero"`
-	// Kubernetes is the version, such as 1.36, of the API servers that last wrote the data.
+	// Kubernetes is the version of the API servers that last wrote the data, for example 1.36.
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// readState reads the state of the last start. A new directory has no stored state.
+// readState reads the state of the last start. It returns an empty state for a new directory.
 func (d dataDir) readState() (storedState, error) {
 	s := storedState{Ports: map[string]int{}}
 	data, err := os.ReadFile(d.stateFile())
@@ -54,7 +53,7 @@ func (d dataDir) readState() (storedState, error) {
 
 func (d dataDir) writeState(s storedState) error { return writeJSON(d.stateFile(), s) }
 
-// processRecord describes a process of the installation.
+// processRecord describes one of the installation's processes.
 type processRecord struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`

@@ -24,7 +24,7 @@ import (
 
 const statusTimeout = 10 * time.Second
 
-// Errors that set the exit code of `karmada status`.
+// Errors that determine the exit code of `karmada status`.
 var (
 	errNotRunning = errors.New("karmada is not running")
 	errStarting   = errors.New("karmada is still starting")
@@ -134,7 +134,7 @@ type memberProcess struct {
 	log           string
 }
 
-// memberProcesses returns the simulated members of the installation with the given state.
+// memberProcesses returns the simulated members of an installation that has the given state.
 func (d dataDir) memberProcesses(ctx context.Context, state storedState) ([]memberProcess, error) {
 	members := make([]memberProcess, 0, len(state.Members))
 	for _, name := range state.Members {
@@ -160,41 +160,42 @@ const (
 type status struct {
 	DataDir    string `json:"dataDir"`
 	Kubeconfig string `json:"kubeconfig"`
-	// Restored describes the restored backup until a user confirms the restore. Until then, no
-	// objects are deleted in member clusters.
+	// Restored describes the restored backup until a user confirms the restore. Until then, no objects
+	// are deleted in member clusters.
 	Restored string `json:"restored,omitempty"`
 	// Settings are the flags of karmada up that differ from their defaults. They also apply to later
 	// starts.
 	Settings []string `json:"settings,omitempty"`
-	// Hosted are the components of Karmada that the process of the control plane runs. Excluded are
-	// the components that the option --components excludes.
+	// Hosted are the Karmada components that the control plane's process runs. Excluded are the
+	// components that the option --components excludes.
 	Hosted     []string    `json:"hosted,omitempty"`
 	Excluded   []string    `json:"excluded,omitempty"`
 	Components []statusRow `json:"components"`
 }
 
 type statusRow struct {
-	// Kind is ControlPlane, Cluster, or Member. A Member is a simulated cluster that is not
-	// registered.
+	// Kind is ControlPlane, Cluster, or Member. A Member is a simulated cluster that is not registered.
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	State   string `json:"state"`
 	Address string `json:"address"`
-	// Process is the process ID of this installation's component. It is 0 if the component has no process.
+	// Process is the process ID of this installation's component. It is 0 if the component has no
+	// process.
 	Process *int   `json:"process,omitempty"`
 	Log     string `json:"log,omitempty"`
-	// Metrics is the address at which the process serves all its metrics, to clients that may get the
-	// path /metrics of its API server.
+	// Metrics is the address at which the process serves all its metrics. Clients need the permission
+	// to get the path /metrics of its API server.
 	Metrics string `json:"metrics,omitempty"`
-	// context is the context of a component with a process in its kubeconfig.
+	// context is the name of the component's context in the kubeconfig. Only components with a process
+	// have one.
 	context string
 }
 
-// processEnded is the state of a component without a process, whatever its Cluster reports.
+// processEnded is the state of a component without a process, regardless of what its Cluster reports.
 const processEnded = "No process"
 
-// setProcess sets the process of a component. Its Cluster may still be Ready, because the control
-// plane has not noticed yet that the process has ended.
+// setProcess sets the component's process. The Cluster may still be Ready although the process has
+// ended, if the control plane has not noticed this yet.
 func (s *statusRow) setProcess(process memberProcess) {
 	s.Process, s.Log, s.context = &process.pid, process.log, process.name
 	if process.pid == 0 {
@@ -204,7 +205,7 @@ func (s *statusRow) setProcess(process memberProcess) {
 	s.Metrics = s.Address + standalone.MetricsPath
 }
 
-// displayName returns the value of the column COMPONENT.
+// displayName returns the value in the column COMPONENT.
 func (s statusRow) displayName() string {
 	title := s.Name
 	if s.Kind == kindCluster {
@@ -230,9 +231,9 @@ func (s status) output() console.Output {
 	return output
 }
 
-// statusRows returns a row for each Cluster, followed by the members that are not registered. The row of a
-// simulated cluster contains its process. If known is false, the Clusters could not be listed, and the
-// members' state is Unknown.
+// statusRows returns a row for each Cluster, followed by the members that are not registered. A
+// simulated cluster's row contains its process. If known is false, the Clusters could not be listed,
+// and the members' state is Unknown.
 func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []memberProcess) []statusRow {
 	var rows []statusRow
 	joined := map[string]bool{}
@@ -264,7 +265,7 @@ func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []member
 	return rows
 }
 
-// metricsAdvice describes how to read the metrics of each process.
+// metricsAdvice describes how to read each process's metrics.
 func (s status) metricsAdvice() string {
 	text := fmt.Sprintf("\nMetrics of the control plane: kubectl --kubeconfig %s get --raw %s\n", console.ShellWord(s.Kubeconfig),
 		standalone.MetricsPath)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// acceptTable is the Accept header that requests objects as a table, the form that kubectl prints.
+// acceptTable is the Accept header that requests objects as a table, which is what kubectl prints.
 const acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-// printTable prints a command and the table that the command prints.
+// printTable prints a command, and the table that the command would print.
 func (d *demo) printTable(ctx context.Context, command string, config *rest.Config, path string) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

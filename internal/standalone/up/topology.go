@@ -21,18 +21,17 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// simulatedProvider is the provider of simulated members.
 const simulatedProvider = "simulated"
 
 const clustersPollInterval = 100 * time.Millisecond
 
-// topology is the simulated region and zones of a member.
+// topology contains a member's simulated region and zones.
 type topology struct {
 	Region string
 	Zones  []string
 }
 
-// regions are the regions of members whose region the user has not set.
+// regions are the default regions of members for which the user sets no region.
 var regions = []string{"east", "west", "north", "south"}
 
 func topologyOf(region string) topology {
@@ -56,7 +55,7 @@ func (s *storedState) assignRegions() {
 	}
 }
 
-// newMemberProcess returns the command of the child process for a member.
+// newMemberProcess returns the command that runs a member's child process.
 func newMemberProcess(o memberOptions, nodes int, location topology) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
@@ -100,8 +99,8 @@ func listClusters(ctx context.Context, karmada *rest.Config) ([]clusterv1alpha1.
 	return list.Items, nil
 }
 
-// registeredClusters returns the names of all Clusters. If Clusters of members are being deleted,
-// it first waits until these Clusters no longer exist.
+// registeredClusters returns the names of all Clusters. If members' Clusters are being deleted, it
+// first waits until these no longer exist.
 func registeredClusters(ctx context.Context, karmada *rest.Config, members []string) (names []string, err error) {
 	var deleting []string
 	err = wait.PollUntilContextCancel(ctx, clustersPollInterval, true, func(ctx context.Context) (bool, error) {
@@ -124,8 +123,8 @@ func registeredClusters(ctx context.Context, karmada *rest.Config, members []str
 	return names, err
 }
 
-// awaitClustersReady waits until the clusters are Ready. A status that an agent reported before
-// this run does not count: the agent must have renewed its Lease since began.
+// awaitClustersReady waits until the clusters are Ready. A status that an agent reported before this
+// run does not count: the agent must have renewed its Lease since began.
 func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []string, began time.Time) error {
 	var waiting []string
 	err := wait.PollUntilContextCancel(ctx, clustersPollInterval, true, func(ctx context.Context) (bool, error) {
@@ -146,7 +145,7 @@ func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []strin
 	return nil
 }
 
-// agentRenewTimes returns the time at which each agent last renewed its Lease, by cluster.
+// agentRenewTimes returns the time at which each agent last renewed its Lease, by cluster name.
 func agentRenewTimes(ctx context.Context, karmada *rest.Config) (map[string]time.Time, error) {
 	leases, err := coordinationv1client.NewForConfig(karmada)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package up implements `karmada up`, `down`, `status` and the simulated member clusters.
 //
-// One process runs the control plane. Each member cluster is a child process of the same program.
-// A child ends when its parent ends, even if the parent is killed. All data is in one data
-// directory, which only one process at a time may use.
+// One process runs the control plane. Each member cluster is a child process of the same program. A
+// child process ends when its parent ends, even if the parent is killed. All data is in one data
+// directory, which only one process can use at a time.
 package up
 
 import (
@@ -31,44 +31,43 @@ import (
 
 // Options are the flags of `karmada up`.
 type Options struct {
-	// DataDir is the directory of all data. It is created if it does not exist.
+	// DataDir is the directory that contains all data. It is created if it does not exist.
 	DataDir string
-	// BindAddress is the address on which the API server of the control plane listens.
+	// BindAddress is the address on which the control plane's API server listens.
 	BindAddress string
-	// Members is the number of simulated member clusters. A negative value means the number of the
-	// last start.
-	Members int
-	// PullMembers is the number of members in pull mode. A negative value means that every third
-	// member is in pull mode.
-	PullMembers int
-	// NodesPerMember is the number of nodes of each member. 0 means the number of the last
+	// Members is the number of simulated member clusters. A negative value means the number of the last
 	// start.
+	Members int
+	// PullMembers is the number of members in pull mode. A negative value means that every third member
+	// is in pull mode.
+	PullMembers int
+	// NodesPerMember is the number of nodes in each member. 0 means the number of the last start.
 	NodesPerMember int
 	// CertificateLifetime is the validity of certificates. They are renewed automatically.
 	CertificateLifetime time.Duration
-	// Join selects whether the members are registered. nil means the value of the last start, and
-	// true in the first start.
+	// Join selects whether the members are registered. Nil means the value of the last start or, in the
+	// first start, true.
 	Join *bool
-	// Components selects the components of Karmada that run in this process, in the syntax of
+	// Components selects the Karmada components that run in this process, in the syntax of
 	// programs.IsSelected.
 	Components []string
-	// Gates are the feature gates of all components. nil means the defaults.
+	// Gates are all components' feature gates. Nil selects the defaults.
 	Gates *gates.Set
-	// ExtraConfig are flags of components, in the syntax of components.Configure.
+	// ExtraConfig are flags for components, in the syntax of components.Configure.
 	ExtraConfig []string
-	// AuditLog is the path of the audit log of the control plane's API server. No audit log is written if it
-	// is empty.
+	// AuditLog is the path of the audit log that the control plane's API server writes. If it is empty,
+	// no audit log is written.
 	AuditLog string
 	// Failover selects whether NoExecute taints evict workloads. It enables the feature gate Failover
-	// unless Gates sets it, and the flags of components that evictions need.
+	// unless Gates sets it, and sets the component flags that evictions need.
 	Failover bool
-	// MemberPrograms selects whether Pods with images of Karmada in members run as processes of
-	// this machine. nil means that they run if this is safe.
+	// MemberPrograms selects whether Pods with Karmada images in members run as processes on this
+	// machine. Nil means that they run if this is safe.
 	MemberPrograms *bool
 }
 
-// selectComponents returns the names of the components that this process runs, and of those that the user
-// runs.
+// selectComponents returns the names of the components that this process runs, and of those that the
+// user runs.
 func (o Options) selectComponents() (run, excluded []string) {
 	for _, name := range components.SelectableNames() {
 		if programs.IsSelected(o.Components, name, true) {
@@ -80,7 +79,7 @@ func (o Options) selectComponents() (run, excluded []string) {
 	return run, excluded
 }
 
-// readyTimeout is the time limit for members to become Ready.
+// readyTimeout limits the time in which members must become Ready.
 const readyTimeout = 4 * time.Minute
 
 // installation is one run of `karmada up`.
@@ -92,8 +91,8 @@ type installation struct {
 	// control is the control plane. It is nil until the control plane has started.
 	control     *controlplane.ControlPlane
 	supervisors []*memberSupervisor
-	// programsDisabled is the reason why members run no programs. It is nil if members run
-	// programs. idleMembers are the pull mode members whose agents do not run for this reason.
+	// programsDisabled is the reason why members run no programs, or nil if they do. idleMembers are
+	// the pull mode members whose agents do not run for this reason.
 	programsDisabled error
 	idleMembers      []string
 	// life ends when the installation stops.
@@ -102,14 +101,15 @@ type installation struct {
 	startedAt time.Time
 	wg        sync.WaitGroup
 
-	// changeMu is locked while members are added or removed, so that changes exclude each other.
+	// changeMu is locked while members are added or removed, so that there is only one change at a
+	// time.
 	changeMu sync.Mutex
 	// stateMu guards state and supervisors.
 	stateMu sync.Mutex
 }
 
-// runInstallation starts everything, reports when the installation is ready, and runs until ctx
-// ends or a part of the control plane fails.
+// runInstallation starts everything, reports when the installation is ready, and runs until ctx ends or
+// a part of the control plane fails.
 func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, progress *progressReporter) error {
 	i := &installation{options: o, dir: dataDir{o.DataDir}, progress: progress, startedAt: time.Now()}
 	release, err := i.prepare(ctx)
@@ -190,7 +190,7 @@ func (i *installation) prepare(ctx context.Context) (release func(), err error) 
 	return unlock, i.prepareMembers(i.state.Members, 1+len(i.state.Members), i.progress)
 }
 
-// updateState merges the options of this start into the state of the last start.
+// updateState merges this start's options into the state of the last start.
 func (i *installation) updateState() (err error) {
 	if i.state.Kubernetes, err = validateDataVersion(i.state.Kubernetes, kubernetesversion.DefaultKubeBinaryVersion); err != nil {
 		return fmt.Errorf("data directory %s: %w", i.dir.path, err)
@@ -212,8 +212,8 @@ func (i *installation) updateState() (err error) {
 }
 
 // validateDataVersion returns the Kubernetes version that writes the data from now on. It returns an
-// error if a newer version wrote the data, because an API server may not be able to read the data
-// of newer versions.
+// error if a newer version wrote the data, because an API server may not be able to read data that a
+// newer version wrote.
 func validateDataVersion(written, ours string) (string, error) {
 	if written == "" {
 		return ours, nil
@@ -235,8 +235,8 @@ func countOf(count int, what string) string {
 	return fmt.Sprintf("%d %ss", count, what)
 }
 
-// recordProcesses writes the process IDs to a file, for measuring and debugging. No code
-// depends on the file.
+// recordProcesses writes the process IDs to a file, for measuring and debugging. No code depends on the
+// file.
 func (i *installation) recordProcesses() {
 	i.stateMu.Lock()
 	defer i.stateMu.Unlock()
@@ -251,7 +251,7 @@ func (i *installation) processes() []processRecord {
 	return processes
 }
 
-// nextSteps returns a text with commands that the user can run next.
+// nextSteps returns a text that lists commands that the user can run next.
 func (i *installation) nextSteps() string {
 	text := fmt.Sprintf(`
 Karmada is up. The API server is the context karmada-apiserver in
