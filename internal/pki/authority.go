@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// DefaultAuthorityLifetime is the validity of a certificate authority.
+// DefaultAuthorityLifetime is the default validity of a certificate authority.
 const DefaultAuthorityLifetime = 10 * 365 * 24 * time.Hour
 
 // Authority is a certificate authority in a Store.
 type Authority struct {
 	store Store
 	Name  string
-	// Cert is the first certificate of the file of the authority.
+	// Cert is the first certificate in the authority's file.
 	Cert *x509.Certificate
 	// key is nil if the authority's key is not stored.
 	key crypto.Signer
 }
 
-// PEM returns the certificate of the authority in PEM.
+// PEM returns the authority's certificate in PEM.
 func (a *Authority) PEM() []byte { return EncodeCerts(a.Cert.Raw) }
 
-// MissingKeyError means that an authority cannot sign, because its key is not stored.
+// MissingKeyError means that an authority cannot sign certificates, because its key is not stored.
 type MissingKeyError struct {
 	// Authority is the authority's name. CertFile and KeyFile are the locations of its files.
 	Authority, CertFile, KeyFile string
@@ -39,8 +39,8 @@ func (e *MissingKeyError) Error() string {
 	return fmt.Sprintf("certificate authority %q has a certificate in %s, but no key: put its key %s back, or delete both to create a new authority", e.Authority, e.CertFile, e.KeyFile)
 }
 
-// LoadAuthority loads the authority with this name. Its key may be missing: the authority then
-// checks leaf certificates, but issues none. If the certificate is missing, the error is
+// LoadAuthority loads the authority with the given name. Its key may be missing. The authority can then
+// verify leaf certificates, but cannot issue any. If the certificate does not exist, the error is
 // fs.ErrNotExist.
 func (s Store) LoadAuthority(name string) (*Authority, error) {
 	stored, err := s.load(name)
@@ -53,8 +53,9 @@ func (s Store) LoadAuthority(name string) (*Authority, error) {
 	return &Authority{store: s, Name: name, Cert: stored.cert, key: stored.key}, nil
 }
 
-// EnsureAuthority loads the authority with this name. If it does not exist, EnsureAuthority
-// creates it with the common name. An authority without a key is a MissingKeyError.
+// EnsureAuthority loads the authority with the given name. If it does not exist, EnsureAuthority
+// creates it with the given common name. If the authority's key is missing, the error is a
+// *MissingKeyError.
 func (s Store) EnsureAuthority(name, commonName string) (*Authority, error) {
 	loaded, err := s.LoadAuthority(name)
 	switch {
@@ -77,7 +78,7 @@ func (s Store) EnsureAuthority(name, commonName string) (*Authority, error) {
 	return s.LoadAuthority(name)
 }
 
-// newAuthority returns the certificate and the key of a new authority.
+// newAuthority returns a new authority's certificate and key.
 func (s Store) newAuthority(commonName string) ([]byte, crypto.Signer, error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Reasons of a GivenError.
+// Reasons for a GivenError.
 var (
 	ErrEmpty          = errors.New("it is empty")
 	ErrNoCertificate  = errors.New("it contains no valid certificate in PEM")
@@ -30,9 +30,9 @@ var (
 	ErrOtherAuthority = errors.New("the installation has another certificate authority")
 )
 
-// GivenError means that an authority that a user gives cannot be used.
+// GivenError means that an authority that a user provided cannot be used.
 type GivenError struct {
-	// Source is the file or the field with the mistake.
+	// Source is the file or field that contains the mistake.
 	Source string
 	// Reason is one of the errors of this package, or wraps one of them.
 	Reason error
@@ -44,28 +44,27 @@ func (e *GivenError) Error() string { return fmt.Sprintf("%s: %v: %s", e.Source,
 
 func (e *GivenError) Unwrap() error { return e.Reason }
 
-// Given is a file or a field in PEM from a user.
+// Given is a file or field in PEM that a user provided.
 type Given struct {
-	// Source is the path of the file or the name of the field, for messages.
+	// Source is the file's path or the field's name, for messages.
 	Source string
 	PEM    []byte
 }
 
-// GivenAuthority is a certificate authority from a user. The file of the certificate may be a chain,
-// whose first certificate is the authority.
+// GivenAuthority is a certificate authority that a user provided. The certificate's file may contain a
+// chain, whose first certificate is the authority.
 type GivenAuthority struct{ Cert, Key Given }
 
-// IsZero reports whether the user gives no authority.
+// IsZero reports whether the user provided no authority.
 func (g GivenAuthority) IsZero() bool { return len(g.Cert.PEM) == 0 && len(g.Key.PEM) == 0 }
 
-// Check returns an error, which is a GivenError, unless the authority can sign certificates at the
-// time now.
+// Check returns a *GivenError unless the authority can sign certificates at the time now.
 func (g GivenAuthority) Check(now time.Time) error {
 	_, _, err := g.parse(now)
 	return err
 }
 
-// parse returns the chain and the encoded key of an authority that passes all checks.
+// parse returns the authority's chain and encoded key, or an error if the authority is invalid.
 func (g GivenAuthority) parse(now time.Time) ([]*x509.Certificate, []byte, error) {
 	certs, err := g.parseCerts()
 	if err != nil {
@@ -105,7 +104,7 @@ func (g GivenAuthority) parseCerts() ([]*x509.Certificate, error) {
 	return certs, nil
 }
 
-// parseKey returns the first private key of the file with its encoding.
+// parseKey returns the first private key in the file, and the key's encoding.
 func (g GivenAuthority) parseKey() (crypto.Signer, []byte, error) {
 	fail := func(reason error, remedy string) (crypto.Signer, []byte, error) {
 		return nil, nil, &GivenError{Source: g.Key.Source, Reason: reason, Remedy: remedy}
@@ -126,7 +125,7 @@ func (g GivenAuthority) parseKey() (crypto.Signer, []byte, error) {
 	return fail(ErrNoKey, "give an RSA or ECDSA key with a block BEGIN PRIVATE KEY, BEGIN EC PRIVATE KEY or BEGIN RSA PRIVATE KEY")
 }
 
-// isEncrypted reports whether a file contains an encrypted private key.
+// isEncrypted reports whether the file contains an encrypted private key.
 func isEncrypted(data []byte) bool {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
@@ -136,7 +135,8 @@ func isEncrypted(data []byte) bool {
 	return false
 }
 
-// validateAuthority checks whether a certificate may sign certificates of servers and clients.
+// validateAuthority returns an error unless the certificate may sign certificates for servers and
+// clients.
 func (g GivenAuthority) validateAuthority(cert *x509.Certificate, now time.Time) error {
 	fail := func(reason error, remedy string) error {
 		return &GivenError{Source: g.Cert.Source, Reason: reason, Remedy: remedy}
@@ -157,7 +157,7 @@ func (g GivenAuthority) validateAuthority(cert *x509.Certificate, now time.Time)
 	return nil
 }
 
-// permits reports whether an authority may sign certificates with a usage.
+// permits reports whether the authority may sign certificates with the given usage.
 func permits(cert *x509.Certificate, usage x509.ExtKeyUsage) bool {
 	if len(cert.ExtKeyUsage) == 0 && len(cert.UnknownExtKeyUsage) == 0 {
 		return true
@@ -165,10 +165,10 @@ func permits(cert *x509.Certificate, usage x509.ExtKeyUsage) bool {
 	return slices.Contains(cert.ExtKeyUsage, usage) || slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageAny)
 }
 
-// ImportAuthority stores an authority from a user under this name, with its chain. If the store has
-// the same authority, only its missing key is added. If the store has another authority, the error is
-// a GivenError with the reason ErrOtherAuthority, because a new authority would invalidate all
-// certificates of the existing one.
+// ImportAuthority stores a user's authority under the given name, with its chain. If the store has the
+// same authority, only a missing key is added. If the store has another authority, the error is a
+// *GivenError with the reason ErrOtherAuthority, because a new authority would invalidate all
+// certificates that the existing one has signed.
 func (s Store) ImportAuthority(name string, given GivenAuthority) (imported bool, err error) {
 	certs, key, err := given.parse(s.now())
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 var testNow = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// newGiven returns an authority with an RSA key. edit changes the template of its certificate.
+// newGiven returns an authority with an RSA key. edit changes its certificate's template.
 func newGiven(t testing.TB, edit func(*x509.Certificate)) GivenAuthority {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -238,7 +238,8 @@ func TestRenewalReason(t *testing.T) {
 	}
 }
 
-// A certificate that is lost must not make the tokens and pins of its key invalid.
+// If a certificate is lost, issuing it again must not invalidate the tokens and pins that depend on its
+// key.
 func TestLostCertificateKeepsKey(t *testing.T) {
 	files := Memory{}
 	store := Store{Files: files, Now: func() time.Time { return testNow }}

@@ -9,22 +9,22 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// KubeconfigContext is one context of a kubeconfig with its cluster and user.
+// KubeconfigContext is a kubeconfig's context with its cluster and user.
 type KubeconfigContext struct {
-	// Name is the name of the context and of the cluster.
+	// Name is the name of both the context and the cluster.
 	Name string
-	// User is the name of the user entry. Empty means the name of the context.
+	// User is the user entry's name. The default is Name.
 	User string
 	// Server is the API server's URL.
 	Server string
 	// CA is the PEM bundle that verifies the server's certificate.
 	CA []byte
-	// ClientCertFile and ClientKeyFile are referenced in the kubeconfig. They are not copied into
-	// the kubeconfig, because they are renewed and every reader must get the current files.
+	// ClientCertFile and ClientKeyFile are referenced in the kubeconfig. They are not copied into it,
+	// because they are renewed and every reader must get the current files.
 	ClientCertFile, ClientKeyFile string
 }
 
-// WriteKubeconfig writes a kubeconfig with the given contexts. The first context is the current
+// WriteKubeconfig writes a kubeconfig with the given contexts. The first context becomes the current
 // context. Only the owner can read the file, because it refers to credentials.
 func WriteKubeconfig(path string, accesses ...KubeconfigContext) error {
 	config := clientcmdapi.NewConfig()
@@ -58,7 +58,7 @@ func WriteKubeconfig(path string, accesses ...KubeconfigContext) error {
 	return WriteFile(path, data, 0o600)
 }
 
-// absolutePath returns the absolute path of a file, or an error if the file does not exist.
+// absolutePath returns the file's absolute path, or an error if the file does not exist.
 func absolutePath(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", err

@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	// DefaultLeafLifetime is the validity of an issued certificate.
+	// DefaultLeafLifetime is the default validity of an issued certificate.
 	DefaultLeafLifetime = 365 * 24 * time.Hour
-	// maxBackdate is the tolerance for clocks that are slow: a certificate is already valid this
-	// long before it is issued.
+	// maxBackdate is the maximum time by which a certificate is backdated, so that it is valid for
+	// clients whose clocks are slow.
 	maxBackdate = 5 * time.Minute
-	// backdateDivisor limits the backdating of certificates with a short lifetime to a twentieth of
-	// this lifetime.
+	// backdateDivisor limits the backdating of certificates with a short lifetime to one twentieth of
+	// that lifetime.
 	backdateDivisor = 20
 )
 
 // Leaf describes a leaf certificate to issue.
 type Leaf struct {
-	// CommonName and Organizations are the user and the groups of a client.
+	// CommonName and Organizations are a client's user name and groups.
 	CommonName    string
 	Organizations []string
-	// Hosts are the DNS names and IP addresses of a serving certificate.
+	// Hosts are a serving certificate's DNS names and IP addresses.
 	Hosts []string
-	// Usages limit what the certificate proves. Empty means the identity of servers and of clients.
+	// Usages limit what the certificate proves. Empty means the identity of both servers and clients.
 	Usages []x509.ExtKeyUsage
-	// Lifetime is the validity of the certificate. 0 means DefaultLeafLifetime.
+	// Lifetime is the certificate's validity. 0 selects DefaultLeafLifetime.
 	Lifetime time.Duration
 }
 
-// usages returns the usages of the certificate.
+// usages returns Usages, or the default if it is empty.
 func (l Leaf) usages() []x509.ExtKeyUsage {
 	if len(l.Usages) == 0 {
 		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -48,9 +48,9 @@ func (l Leaf) usages() []x509.ExtKeyUsage {
 	return l.Usages
 }
 
-// EnsureLeaf ensures that the certificate with this name exists, is signed by this authority, has
-// the given identity and hosts, and has at least a third of its lifetime left. It reports
-// whether it issued the certificate.
+// EnsureLeaf ensures that the certificate with the given name exists, is signed by this authority, has
+// the given identity and hosts, and has at least a third of its lifetime left. It reports whether it
+// issued the certificate.
 func (a *Authority) EnsureLeaf(name string, leaf Leaf) (issued bool, err error) {
 	if a.RenewalReason(name, leaf) == "" {
 		return false, nil
@@ -58,9 +58,9 @@ func (a *Authority) EnsureLeaf(name string, leaf Leaf) (issued bool, err error) 
 	return true, a.IssueLeaf(name, leaf)
 }
 
-// IssueLeaf issues the certificate with this name, even if it is valid. The certificate has the key that is
-// stored under its name, or a new key if no usable key is stored. The error is a MissingKeyError if the
-// authority's key is not stored.
+// IssueLeaf issues the certificate with the given name, even if the stored one is valid. The
+// certificate has the key that is stored under its name, or a new key if no usable key is stored. The
+// error is a *MissingKeyError if the authority's key is not stored.
 func (a *Authority) IssueLeaf(name string, leaf Leaf) error {
 	if a.key == nil {
 		return fmt.Errorf("issuing certificate %q: %w", name,
@@ -79,7 +79,7 @@ func (a *Authority) IssueLeaf(name string, leaf Leaf) error {
 	return a.store.store(name, raw, signer)
 }
 
-// RenewalReason returns why the certificate with this name must be issued, as a predicate such as
+// RenewalReason returns why the certificate with the given name must be issued, as a predicate such as
 // "is missing". It returns an empty string if the stored certificate meets all requirements.
 func (a *Authority) RenewalReason(name string, leaf Leaf) string {
 	stored, err := a.store.load(name)
@@ -96,7 +96,7 @@ func (a *Authority) RenewalReason(name string, leaf Leaf) string {
 	return a.mismatch(stored.cert, leaf)
 }
 
-// mismatch returns in what an existing certificate differs from the requirements.
+// mismatch describes how an existing certificate differs from the requirements.
 func (a *Authority) mismatch(cert *x509.Certificate, leaf Leaf) string {
 	switch {
 	case cert.CheckSignatureFrom(a.Cert) != nil:
@@ -123,8 +123,8 @@ func (a *Authority) mismatch(cert *x509.Certificate, leaf Leaf) string {
 	return ""
 }
 
-// withoutEmpty removes empty organizations, which some tools write into certificates without an
-// organization.
+// withoutEmpty removes empty organizations, which some tools write into certificates that should have
+// no organization.
 func withoutEmpty(organizations []string) []string {
 	return slices.DeleteFunc(slices.Clone(organizations), func(organization string) bool { return organization == "" })
 }

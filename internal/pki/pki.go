@@ -1,12 +1,12 @@
-// Package pki creates the certificates with which the parts of an installation trust each other:
-// certificate authorities, leaf certificates, service account keys and kubeconfigs, stored as PEM
-// files in a directory or in memory.
+// Package pki creates the certificates with which an installation's parts authenticate each other:
+// certificate authorities, leaf certificates, ServiceAccount keys and kubeconfigs, stored as PEM files
+// in a directory or in memory.
 //
-// Keys never leave their storage, and in a directory only their owner can read them. Ensure*
-// functions are idempotent, and do not change a valid leaf certificate. A leaf certificate is issued
-// again if it is missing, signed by another authority, or in the last third of its lifetime. The new
-// certificate has the key of the previous one, so that a caller that reads the certificate and then
-// the key always gets a matching pair.
+// Keys never leave their storage, and in a directory only their owner can read them. Functions whose
+// names begin with Ensure are idempotent, and do not change a valid leaf certificate. A leaf
+// certificate is issued again if it is missing, signed by another authority, or in the last third of
+// its lifetime. The new certificate has the previous certificate's key, so that a caller that reads the
+// certificate and then the key always gets a matching pair.
 package pki
 
 import (
@@ -28,12 +28,12 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Store issues certificates and stores them in files.
+// Store issues certificates and stores them in Files.
 type Store struct {
 	Files
-	// Now is the clock. nil means the system clock.
+	// Now returns the current time. Nil selects the system clock.
 	Now func() time.Time
-	// AuthorityLifetime is the validity of authorities that EnsureAuthority creates. 0 means
+	// AuthorityLifetime is the validity of authorities that EnsureAuthority creates. 0 selects
 	// DefaultAuthorityLifetime.
 	AuthorityLifetime time.Duration
 }
@@ -45,7 +45,7 @@ func (s Store) now() time.Time {
 	return time.Now()
 }
 
-// RenewalTime returns the time at which the certificate with this name must be issued again.
+// RenewalTime returns the time at which the certificate with the given name must be issued again.
 func (s Store) RenewalTime(name string) (time.Time, error) {
 	pair, err := s.load(name)
 	if err == nil {
@@ -57,13 +57,12 @@ func (s Store) RenewalTime(name string) (time.Time, error) {
 	return RenewalTime(pair.cert), nil
 }
 
-// RenewalTime returns the time at which the last third of the lifetime of a certificate begins.
+// RenewalTime returns the time at which the last third of the certificate's lifetime begins.
 func RenewalTime(cert *x509.Certificate) time.Time {
 	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3)
 }
 
-// EnsureKey ensures that a private key with this name exists. The key signs service account
-// tokens.
+// EnsureKey ensures that a private key with the given name exists. The key signs ServiceAccount tokens.
 func (s Store) EnsureKey(name string) error {
 	if _, err := s.ReadFile(name + KeySuffix); err == nil {
 		return nil
@@ -75,16 +74,16 @@ func (s Store) EnsureKey(name string) error {
 	return s.storeKey(name, signer)
 }
 
-// pair is a stored certificate with its key.
+// pair is a stored certificate and its key.
 type pair struct {
-	// cert is the first certificate of the file.
+	// cert is the first certificate in the file.
 	cert *x509.Certificate
-	// key is nil if there is no usable key. keyErr is the reason.
+	// key is nil if there is no usable key. keyErr is then the reason.
 	key    crypto.Signer
 	keyErr error
 }
 
-// load reads a certificate and its key. The error describes the certificate only.
+// load reads a certificate and its key. The returned error concerns only the certificate.
 func (s Store) load(name string) (pair, error) {
 	data, err := s.ReadFile(name + CertSuffix)
 	if err != nil {
@@ -127,7 +126,7 @@ func (s Store) loadKey(name string) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// isKeyOf reports whether a private key belongs to a certificate.
+// isKeyOf reports whether the private key belongs to the certificate.
 func isKeyOf(key crypto.Signer, cert *x509.Certificate) bool {
 	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
 	return ok && public.Equal(cert.PublicKey)
@@ -140,7 +139,7 @@ func (s Store) store(name string, raw []byte, signer crypto.Signer) error {
 	return s.WriteFile(name+CertSuffix, EncodeCerts(raw))
 }
 
-// storeKey writes a private key, unless it is stored already. A stored key keeps its encoding.
+// storeKey writes a private key unless the same key is already stored. A stored key keeps its encoding.
 func (s Store) storeKey(name string, signer crypto.Signer) error {
 	if stored, err := s.loadKey(name); err == nil && isSameKey(stored, signer) {
 		return nil
@@ -157,13 +156,13 @@ func isSameKey(a, b crypto.Signer) bool {
 	return ok && public.Equal(b.Public())
 }
 
-// exists reports whether a file exists. A file that cannot be read exists.
+// exists reports whether a file exists. A file that cannot be read counts as existing.
 func (s Store) exists(file string) bool {
 	_, err := s.ReadFile(file)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// EncodeCerts encodes certificates in PEM, one after the other.
+// EncodeCerts encodes DER certificates in PEM, one after the other.
 func EncodeCerts(raw ...[]byte) []byte {
 	var encoded []byte
 	for _, each := range raw {

@@ -134,8 +134,8 @@ func TestWriteKubeconfigHasOneContextPerAccess(t *testing.T) {
 	}
 }
 
-// If the process crashes between writing the two files of a pair, the new key and the old
-// certificate remain.
+// If the process crashes between writing a pair's two files, the new key and the old certificate
+// remain.
 func TestCertificateWithoutMatchingKeyIsIssuedAgain(t *testing.T) {
 	dir := Dir{Path: t.TempDir()}
 	ca, err := dir.EnsureAuthority("ca", "karmada")

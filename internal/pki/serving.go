@@ -11,9 +11,9 @@ import (
 // checkInterval is the minimum time between two checks of a certificate's files.
 const checkInterval = time.Second
 
-// ServingCertificate is a server's certificate. It is read again when its files change. The files are
-// checked when a client connects, because this requires neither a goroutine nor a file watch, whose number
-// is limited.
+// ServingCertificate is a server's certificate that is read again when its files change. The files are
+// checked when a client connects, because this requires neither a goroutine nor a file watch. The
+// number of file watches is limited.
 type ServingCertificate struct {
 	certFile, keyFile string
 	now               func() time.Time
@@ -24,7 +24,7 @@ type ServingCertificate struct {
 	checkedAt   time.Time
 }
 
-// LoadServingCertificate reads a certificate and its key.
+// LoadServingCertificate reads a certificate and its key from files.
 func LoadServingCertificate(certFile, keyFile string) (*ServingCertificate, error) {
 	s := &ServingCertificate{certFile: certFile, keyFile: keyFile, now: time.Now}
 	if err := s.read(); err != nil {
@@ -33,8 +33,8 @@ func LoadServingCertificate(certFile, keyFile string) (*ServingCertificate, erro
 	return s, nil
 }
 
-// GetCertificate implements the function of the same name in tls.Config. While the new files
-// cannot be read or do not match each other, it returns the previous certificate.
+// GetCertificate has the signature of tls.Config.GetCertificate. As long as the new files cannot be
+// read or do not match each other, it returns the previous certificate.
 func (s *ServingCertificate) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +48,8 @@ func (s *ServingCertificate) GetCertificate(*tls.ClientHelloInfo) (*tls.Certific
 }
 
 func (s *ServingCertificate) read() error {
-	// A file that changes while it is read is read again, because its time is read before its
-	// content.
+	// Read the modification times before the content, so that a file that changes while it is read is
+	// read again.
 	modTimes, err := s.readModTimes()
 	if err != nil {
 		return fmt.Errorf("checking the files of a certificate: %w", err)
