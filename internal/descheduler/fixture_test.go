@@ -72,14 +72,14 @@ type fakeEstimator struct {
 	estimates map[string]capacity.Estimate
 	// asked contains the clusters of each call.
 	asked [][]string
-	// whileAnswering is called before each answer, if it is set.
-	whileAnswering func()
+	// whileResponding is called before each answer, if it is set.
+	whileResponding func()
 }
 
 func (f *fakeEstimator) UnschedulableReplicas(_ context.Context, _ workv1alpha2.ObjectReference, _ time.Duration, clusters []string) []capacity.Estimate {
 	f.asked = append(f.asked, clusters)
-	if f.whileAnswering != nil {
-		f.whileAnswering()
+	if f.whileResponding != nil {
+		f.whileResponding()
 	}
 	answers := make([]capacity.Estimate, len(clusters))
 	for i, cluster := range clusters {

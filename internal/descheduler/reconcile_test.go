@@ -167,7 +167,7 @@ func TestChangesWhileEstimatorsAnswer(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, newBinding("web"))
-			f.estimator.whileAnswering = func() {
+			f.estimator.whileResponding = func() {
 				changed := f.stored(t)
 				test.change(changed)
 				if err := errors.Join(f.store.Status().Update(t.Context(), changed.DeepCopy()), updateSpec(t.Context(), f.store, changed)); err != nil {
@@ -186,7 +186,7 @@ func TestChangesWhileEstimatorsAnswer(t *testing.T) {
 
 func TestBindingIsDeletedWhileEstimatorsAnswer(t *testing.T) {
 	f := newFixture(t, newBinding("web"))
-	f.estimator.whileAnswering = func() {
+	f.estimator.whileResponding = func() {
 		if err := f.store.Delete(t.Context(), f.stored(t)); err != nil {
 			t.Fatal(err)
 		}

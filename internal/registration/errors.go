@@ -33,7 +33,7 @@ func Advice(err error, clusterName string) string {
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("The user for %s lacks the permission named above: grant it, or use the credentials of a cluster-admin.", clusterName)
 	case apierrors.ReasonForError(err) == "" && errors.As(err, &requestError):
-		return fmt.Sprintf("No answer from %s: check that the API server is running at this address and that this machine can reach it.",
+		return fmt.Sprintf("No response from %s: check that the API server is running at this address and that this machine can reach it.",
 			clusterName)
 	}
 	return ""

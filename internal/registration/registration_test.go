@@ -122,8 +122,8 @@ func TestAdvice(t *testing.T) {
 		err  error
 		want string
 	}{
-		"connection refused":      {request(syscall.ECONNREFUSED), "No answer from it: "},
-		"no answer in time":       {request(context.DeadlineExceeded), "No answer from it: "},
+		"connection refused":      {request(syscall.ECONNREFUSED), "No response from it: "},
+		"no response in time":     {request(context.DeadlineExceeded), "No response from it: "},
 		"unknown authority":       {request(x509.UnknownAuthorityError{}), "The certificate of it is not trusted: "},
 		"wrong credentials":       {apierrors.NewUnauthorized("no"), "The credentials for it are wrong or have expired: "},
 		"a missing permission":    {apierrors.NewForbidden(roles, "r", errors.New("no")), "The user for it lacks the permission named above: "},

@@ -308,11 +308,11 @@ func TestRescheduleUpdatesLastScheduledTime(t *testing.T) {
 }
 
 func TestNoteAboutFailedEstimators(t *testing.T) {
-	const note = " Failed estimators are ignored, and the resource summary is used: m1: estimator: no answer within 3s"
+	const note = " Failed estimators are ignored, and the resource summary is used: m1: estimator: no response within 3s"
 	scheduled := func(generation int64, message string) []metav1.Condition {
 		return []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionTrue, Reason: workv1alpha2.BindingReasonSuccess, Message: message, ObservedGeneration: generation}}
 	}
-	failed := map[string]string{"m1": "estimator: no answer within 3s"}
+	failed := map[string]string{"m1": "estimator: no response within 3s"}
 	tests := map[string]struct {
 		stored  []metav1.Condition
 		outcome outcome

@@ -43,7 +43,7 @@ type writeLog struct {
 }
 
 // Writes returns the number of write requests, by request and user agent, that the control plane,
-// the members of the environment and the further members have answered.
+// the members of the environment and the further members have processed.
 func (e *Env) Writes(further ...*Member) (map[string]int, error) {
 	total := map[string]int{}
 	err := e.writes.addTo(total, "karmada")

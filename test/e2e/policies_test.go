@@ -149,11 +149,11 @@ func TestSuspendAndResumeDispatching(t *testing.T) {
 	changeValue(t, settings, "2")
 	awaitConfigMapValue(t, member1, settings, "2")
 	awaitConfigMapValue(t, member2, settings, "1")
-	awaitFullyApplied(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member2+": the present version is not applied")
+	awaitFullyApplied(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member2+": the current version is not applied")
 
 	suspend(&policyv1alpha1.Suspension{Dispatching: new(true)})
 	changeValue(t, settings, "3")
-	awaitFullyApplied(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member1+", "+member2+": the present version is not applied")
+	awaitFullyApplied(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member1+", "+member2+": the current version is not applied")
 	suspend(nil)
 	awaitConfigMapValue(t, member1, settings, "3")
 	awaitConfigMapValue(t, member2, settings, "3")

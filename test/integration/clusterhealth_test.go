@@ -29,14 +29,14 @@ const (
 	unreachableTaint = "cluster.karmada.io/unreachable:NoSchedule"
 )
 
-// hasAnsweringCondition checks the condition Answering, which a Cluster has while a probe differs
+// hasRespondingCondition checks the condition Responding, which a Cluster has while a probe differs
 // from its condition Ready. With an empty status the condition must be absent.
-func hasAnsweringCondition(status metav1.ConditionStatus, reason string) func(*clusterv1alpha1.Cluster) error {
+func hasRespondingCondition(status metav1.ConditionStatus, reason string) func(*clusterv1alpha1.Cluster) error {
 	return func(c *clusterv1alpha1.Cluster) error {
-		if answering := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering); answering != nil {
-			return checkEqual("Answering", []string{string(status), reason}, []string{string(answering.Status), answering.Reason})
+		if responding := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionResponding); responding != nil {
+			return checkEqual("Responding", []string{string(status), reason}, []string{string(responding.Status), responding.Reason})
 		}
-		return checkEqual("Answering", status, metav1.ConditionStatus(""))
+		return checkEqual("Responding", status, metav1.ConditionStatus(""))
 	}
 }
 
@@ -68,43 +68,43 @@ func TestReadyConditionIsDebouncedAcrossRestart(t *testing.T) {
 	before := recorder.awaitVersion(t, "ready", allChecks(hasReadyStatus(metav1.ConditionTrue), hasTaints()))
 
 	f.setMode(respondUnhealthyOnce)
-	recorder.awaitVersion(t, "ready, although a probe failed", allChecks(hasReadyStatus(metav1.ConditionTrue), hasAnsweringCondition(metav1.ConditionFalse, "ClusterNotReady")))
-	after := recorder.awaitVersion(t, "ready after a short failure", allChecks(hasReadyStatus(metav1.ConditionTrue), hasAnsweringCondition("", "")))
+	recorder.awaitVersion(t, "ready, although a probe failed", allChecks(hasReadyStatus(metav1.ConditionTrue), hasRespondingCondition(metav1.ConditionFalse, "ClusterNotReady")))
+	after := recorder.awaitVersion(t, "ready after a short failure", allChecks(hasReadyStatus(metav1.ConditionTrue), hasRespondingCondition("", "")))
 	if err := checkEqual("last transition of Ready", lastTransition(before, "Ready"), lastTransition(after, "Ready")); err != nil {
 		t.Errorf("after a short failure: %v", err)
 	}
 
 	f.setMode(dropConnections)
-	firstFailure := recorder.awaitVersion(t, "a failed probe", hasAnsweringCondition(metav1.ConditionFalse, "ClusterNotReachable"))
-	failed := recorder.awaitVersion(t, "not ready", allChecks(hasReadyStatus(metav1.ConditionFalse), hasAnsweringCondition("", "")))
-	if lasted := lastTransition(failed, "Ready").Sub(lastTransition(firstFailure, clusterv1alpha1.ClusterConditionAnswering)); lasted < failureThreshold {
+	firstFailure := recorder.awaitVersion(t, "a failed probe", hasRespondingCondition(metav1.ConditionFalse, "ClusterNotReachable"))
+	failed := recorder.awaitVersion(t, "not ready", allChecks(hasReadyStatus(metav1.ConditionFalse), hasRespondingCondition("", "")))
+	if lasted := lastTransition(failed, "Ready").Sub(lastTransition(firstFailure, clusterv1alpha1.ClusterConditionResponding)); lasted < failureThreshold {
 		t.Errorf("not ready %s after the first failed probe", lasted)
 	}
 	await(t, env.Karmada, cluster, hasTaints(notReadyTaint))
 
 	f.setMode(respondNormally)
-	await(t, env.Karmada, cluster, allChecks(hasReadyStatus(metav1.ConditionFalse), hasAnsweringCondition(metav1.ConditionTrue, "ClusterReady")))
+	await(t, env.Karmada, cluster, allChecks(hasReadyStatus(metav1.ConditionFalse), hasRespondingCondition(metav1.ConditionTrue, "ClusterReady")))
 	if err := env.StopComponents(); err != nil {
 		t.Fatal(err)
 	}
 	// The condition is older than the success threshold, but only the stopped process has observed
 	// the probes since then.
-	oldAnswering := metav1.Condition{
-		Type: clusterv1alpha1.ClusterConditionAnswering, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "old probe",
+	oldResponding := metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionResponding, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "old probe",
 		LastTransitionTime: metav1.NewTime(time.Now().Add(-successThreshold)),
 	}
 	testenv.Eventually(t, "condition of an old probe", func(ctx context.Context) error {
 		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
 			return err
 		}
-		meta.RemoveStatusCondition(&cluster.Status.Conditions, oldAnswering.Type)
-		meta.SetStatusCondition(&cluster.Status.Conditions, oldAnswering)
+		meta.RemoveStatusCondition(&cluster.Status.Conditions, oldResponding.Type)
+		meta.SetStatusCondition(&cluster.Status.Conditions, oldResponding)
 		return env.Karmada.Status().Update(ctx, cluster)
 	})
 	if err := env.StartComponents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, env.Karmada, cluster, allChecks(hasReadyStatus(metav1.ConditionTrue), hasAnsweringCondition("", ""), hasTaints()))
+	await(t, env.Karmada, cluster, allChecks(hasReadyStatus(metav1.ConditionTrue), hasRespondingCondition("", ""), hasTaints()))
 }
 
 // The condition Ready of a recovered member changes only after the success threshold. Changes
@@ -134,7 +134,7 @@ func TestPendingChangesAreDeliveredBeforeMemberIsReady(t *testing.T) {
 	// Karmada also observes changes in a member that is not Ready yet.
 	deleteObject(t, f.Client, template)
 	await(t, f.Client, template, hasColor("green"))
-	await(t, env.Karmada, clusterNamed(f.name), allChecks(hasReadyStatus(metav1.ConditionFalse), hasAnsweringCondition(metav1.ConditionTrue, "ClusterReady")))
+	await(t, env.Karmada, clusterNamed(f.name), allChecks(hasReadyStatus(metav1.ConditionFalse), hasRespondingCondition(metav1.ConditionTrue, "ClusterReady")))
 }
 
 // fakeAgent reports for a cluster in pull mode with its own clock, which differs from the clock of

@@ -339,7 +339,7 @@ func TestSuspendedClusterIsReportedInFullyApplied(t *testing.T) {
 
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
 	awaitInMember(t, env, member1, template, hasColor("green"))
-	await(t, env.Karmada, rb, hasMessage("Dispatching is suspended for "+member2+": the present version is not applied"))
+	await(t, env.Karmada, rb, hasMessage("Dispatching is suspended for "+member2+": the current version is not applied"))
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
 	await(t, env.Karmada, rb, isFullyApplied)

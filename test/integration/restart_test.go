@@ -170,7 +170,7 @@ func awaitNoWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) {
 }
 
 // countWrites returns the numbers of write requests that the API servers of the environment and
-// of further members have answered.
+// of further members have processed.
 func countWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) map[string]int {
 	t.Helper()
 	counts, err := env.Writes(further...)

@@ -5,7 +5,7 @@ const (
 	// ClusterNamespaceAnnotation, on the CertificateSigningRequest of an agent, is the namespace
 	// for the Secrets of the cluster; karmada-cluster if it is absent. On the ClusterRole of an
 	// agent, and on the execution namespace of its cluster, it is the namespace in which the
-	// agent has rights.
+	// agent has permissions.
 	ClusterNamespaceAnnotation = "cluster.karmada.io/cluster-namespace"
 
 	// AgentRequestTimeoutAnnotation, on the CertificateSigningRequest of an agent, is the time for
@@ -106,6 +106,6 @@ const (
 	// AgentReasonOutOfScope: the scope of the token does not allow the request, or is not known.
 	AgentReasonOutOfScope = "OutOfTokenScope"
 
-	// AgentReasonGeneratorUnlimited: the user that creates the roles of agents has all rights.
+	// AgentReasonGeneratorUnlimited: the user that creates the roles of agents has all permissions.
 	AgentReasonGeneratorUnlimited = "GeneratorUnlimited"
 )

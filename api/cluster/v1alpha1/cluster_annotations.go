@@ -1,7 +1,7 @@
 package v1alpha1
 
 // MemberRoleAnnotation names the ClusterRole of the member that limits what Karmada may
-// do there. join --member-role sets it; messages about missing rights refer to it.
+// do there. join --member-role sets it; messages about missing permissions refer to it.
 const MemberRoleAnnotation = "cluster.karmada.io/member-role"
 
 // ControlPlaneAnnotation on an object in a member names the control planes whose accounts need

@@ -6,9 +6,11 @@ const (
 	// Unknown means that its agent no longer reports.
 	ClusterConditionReady = "Ready"
 
-	// ClusterConditionAnswering reports the result of the last probe. It is present
+	// ClusterConditionResponding reports the result of the last probe. It is present
 	// only while it differs from Ready and the threshold for a change of Ready is not reached.
-	ClusterConditionAnswering = "Answering"
+	ClusterConditionResponding = "Responding"
+	// RenamedResponding is the name of the condition Responding in earlier releases.
+	RenamedResponding = "Answering"
 
 	// ClusterConditionCompleteAPIEnablements reports whether
 	// status.apiEnablements lists all APIs that the cluster serves.

@@ -157,18 +157,18 @@ func (f *factCollector) unclaimedState(ctx context.Context, origin templateOrigi
 func (f *factCollector) readTemplateObject(ctx context.Context,
 	origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
 	template, err := f.readTemplateVersion(ctx, origin, origin.kind.Version)
-	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || servedkinds.IsObjectAbsent(err, origin.key.Name) {
+	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || servedkinds.IsObjectNotFound(err, origin.key.Name) {
 		return template, templateStateFrom(err, origin.key.Name)
 	}
 	versions, availability, discoveryErr := servedkinds.LookupGroup(f.discovery, origin.kind.GroupKind())
 	if discoveryErr != nil {
 		return nil, guard.TemplateUnreadable
 	}
-	if availability == servedkinds.Absent {
+	if availability == servedkinds.NotServed {
 		return nil, guard.TemplateNotServed
 	}
 	for _, version := range versions {
-		if template, err = f.readTemplateVersion(ctx, origin, version); err == nil || servedkinds.IsObjectAbsent(err, origin.key.Name) {
+		if template, err = f.readTemplateVersion(ctx, origin, version); err == nil || servedkinds.IsObjectNotFound(err, origin.key.Name) {
 			return template, templateStateFrom(err, origin.key.Name)
 		}
 	}
@@ -186,7 +186,7 @@ func templateStateFrom(err error, name string) guard.TemplateState {
 	switch {
 	case err == nil:
 		return guard.TemplateInUse
-	case servedkinds.IsObjectAbsent(err, name):
+	case servedkinds.IsObjectNotFound(err, name):
 		return guard.TemplateDeleted
 	default:
 		return guard.TemplateUnreadable

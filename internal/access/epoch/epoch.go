@@ -171,14 +171,14 @@ func (w *Watcher) handleForbidden(err error) error {
 
 // compare compares the state of the storage with the previous read.
 func (w *Watcher) compare(ctx context.Context, now domain.Snapshot, stored *corev1.ConfigMap) error {
-	before, verdict := w.memory.last, domain.SameStorage
+	before, change := w.memory.last, domain.SameStorage
 	if w.memory.isKnown {
-		verdict = domain.CompareSnapshots(before, now)
+		change = domain.CompareSnapshots(before, now)
 	}
-	if verdict == domain.SameStorage {
+	if change == domain.SameStorage {
 		return w.acceptStorage(ctx, now, stored)
 	}
-	announced := verdict == domain.AnotherEpoch && now.Epoch.Follows(before.Epoch)
+	announced := change == domain.AnotherEpoch && now.Epoch.Follows(before.Epoch)
 	if !announced {
 		if err := w.beginEpoch(ctx, stored, domain.CauseStorageReplaced); err != nil {
 			return err

@@ -210,7 +210,7 @@ func (e *estimator) setFailing(err error) {
 	if logger := klog.FromContext(e.pool.ctx); err != nil {
 		logger.Info("The estimator of a cluster fails; its estimates are not used", "member", e.cluster, "cause", err.Error())
 	} else {
-		logger.Info("The estimator of a cluster answers again", "member", e.cluster)
+		logger.Info("The estimator of a cluster responds again", "member", e.cluster)
 	}
 }
 

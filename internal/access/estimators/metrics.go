@@ -24,7 +24,7 @@ func NewPoolMetrics(registry prometheus.Registerer) (*PoolMetrics, error) {
 		}, []string{"member_cluster", "result"}),
 		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "karmada_estimator_client_failing",
-			Help: "1 while the estimator of a member fails or does not answer, so that its estimates are not used, otherwise 0. Absent for members without an estimator.",
+			Help: "1 while the estimator of a member fails or does not respond, so that its estimates are not used, otherwise 0. Absent for members without an estimator.",
 		}, []string{"member_cluster"}),
 	}
 	return m, errors.Join(loop.RegisterMetric(registry, &m.requests), loop.RegisterMetric(registry, &m.failing))

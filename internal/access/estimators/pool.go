@@ -123,17 +123,17 @@ func (p *Pool) UnschedulableReplicas(ctx context.Context, workload workv1alpha2.
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Timeout, fmt.Errorf("%w within %s", errNoResponse, p.options.Timeout))
 	defer cancel()
 	ctx = withObject(ctx, workload)
-	answers := make([]capacity.Estimate, len(clusters))
+	estimates := make([]capacity.Estimate, len(clusters))
 	asked := p.forEach(ctx, len(clusters), func(i int) {
-		answers[i] = p.request(ctx, clusters[i], func(ctx context.Context, estimator estimatorpb.EstimatorClient) (int32, error) {
+		estimates[i] = p.request(ctx, clusters[i], func(ctx context.Context, estimator estimatorpb.EstimatorClient) (int32, error) {
 			response, err := estimator.GetUnschedulableReplicas(ctx, EncodeUnschedulable(clusters[i], workload, threshold))
 			return response.GetUnschedulableReplicas(), err
 		})
 	})
 	for i := asked; i < len(clusters); i++ {
-		answers[i].Err = context.Cause(ctx)
+		estimates[i].Err = context.Cause(ctx)
 	}
-	return answers
+	return estimates
 }
 
 // forEach calls visit concurrently for 0 to count-1 and waits until all calls return. It starts no
@@ -187,7 +187,7 @@ func (p *Pool) request(ctx context.Context, cluster string, send requestFunc) ca
 		count, err := send(ctx, c.estimator)
 		switch {
 		case err == nil && count < capacity.Unknown:
-			err = fmt.Errorf("estimator of cluster %s returned %d: the smallest valid answer is %d", cluster, count, capacity.Unknown)
+			err = fmt.Errorf("estimator of cluster %s returned %d: the smallest valid count is %d", cluster, count, capacity.Unknown)
 			e.recordAnswer(err)
 			return capacity.Estimate{Err: err}
 		case err == nil:

@@ -35,7 +35,7 @@ func TestAnswers(t *testing.T) {
 		"a number":                             {count: 7, want: "7 (remote)"},
 		"no room":                              {count: 0, want: "0 (remote)"},
 		"the estimator cannot tell":            {count: -1, want: "unknown"},
-		"a number out of range is an error":    {count: -2, want: "unknown; remote: estimator of cluster m1 returned -2: the smallest valid answer is -1", failing: 1},
+		"a number out of range is an error":    {count: -2, want: "unknown; remote: estimator of cluster m1 returned -2: the smallest valid count is -1", failing: 1},
 		"an error of the estimator is shown":   {err: errors.New("cluster name does not match, got: m1, desire: m2"), want: "unknown; remote: cluster name does not match, got: m1, desire: m2", failing: 1},
 		"a long error of the estimator is cut": {err: errors.New(strings.Repeat("x", 1000)), want: "unknown; remote: " + strings.Repeat("x", maxErrorBytes-3) + "...", failing: 1},
 	}

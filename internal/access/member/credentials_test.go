@@ -82,7 +82,7 @@ func TestRejectedRequestIsResentWithNewToken(t *testing.T) {
 			}
 			defer response.Body.Close()
 			if response.StatusCode != tc.want {
-				t.Fatalf("the answer is %d, want %d", response.StatusCode, tc.want)
+				t.Fatalf("the response is %d, want %d", response.StatusCode, tc.want)
 			}
 			if tc.want == http.StatusOK && *got.Load() != tc.body {
 				t.Errorf("the member got %q, want %q", *got.Load(), tc.body)
@@ -113,7 +113,7 @@ func TestRejectedTokenIsReadAgainWithDelay(t *testing.T) {
 	}
 	for range 10 {
 		if status := send(); status != http.StatusUnauthorized {
-			t.Fatalf("the answer is %d", status)
+			t.Fatalf("the response is %d", status)
 		}
 	}
 	if reads.Load() != 1 || !creds.isRejected.Load() {

@@ -104,11 +104,11 @@ func (c contextDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[s
 func (m *Member) queryKind(ctx context.Context, kind schema.GroupVersionKind) servedkinds.Availability {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	answer, err := servedkinds.Lookup(contextDiscovery{ctx, m}, kind)
+	state, err := servedkinds.Lookup(contextDiscovery{ctx, m}, kind)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Cannot determine whether the member serves a kind", "member", m.Name, "kind", kind, "cause", err)
 	}
-	return answer
+	return state
 }
 
 func groupVersionsOf(groups *metav1.APIGroupList) []schema.GroupVersion {

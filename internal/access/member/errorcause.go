@@ -30,7 +30,7 @@ func connectionCause(err error) string {
 	case errors.As(err, &lookup):
 		return "its host name " + lookup.Name + " cannot be resolved"
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		return "it did not answer in time"
+		return "it did not respond in time"
 	case errors.As(err, &number):
 		return number.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), utilnet.IsHTTP2ConnectionLost(err):

@@ -30,7 +30,7 @@ func TestConnectionCauseIsStable(t *testing.T) {
 		"a connection reset from a port":    {reset(40001), "connection reset by peer"},
 		"one reset from another port":       {reset(40002), "connection reset by peer"},
 		"a host that DNS does not know":     {within(&net.DNSError{Name: "member1.example", Err: "no such host"}), "its host name member1.example cannot be resolved"},
-		"a request that timed out":          {within(context.DeadlineExceeded), "it did not answer in time"},
+		"a request that timed out":          {within(context.DeadlineExceeded), "it did not respond in time"},
 		"a connection that was closed":      {within(io.EOF), "it closed the connection"},
 		"a certificate that has expired":    {within(x509.CertificateInvalidError{Reason: x509.Expired, Detail: time.Now().String()}), "its certificate is not valid at the present time"},
 		"a certificate of another CA":       {within(x509.UnknownAuthorityError{}), "its certificate is not signed by the CA that the Cluster trusts"},

@@ -44,8 +44,8 @@ func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionK
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	versions, answer, failure := servedkinds.LookupGroup(contextDiscovery{ctx, m}, kind.GroupKind())
-	if answer == servedkinds.Absent {
+	versions, state, failure := servedkinds.LookupGroup(contextDiscovery{ctx, m}, kind.GroupKind())
+	if state == servedkinds.NotServed {
 		if failure = m.proveKindUndefined(ctx, kind.GroupKind()); failure == nil {
 			return nil, nil
 		}
@@ -77,11 +77,11 @@ func IsKindUnserved(err error) bool {
 // mayBeUnserved reports whether the error may mean that the API server does not serve the kind, so
 // that the error does not prove that the object is absent.
 func mayBeUnserved(err error, name string) bool {
-	return IsKindUnserved(err) || apierrors.IsNotFound(err) && !servedkinds.IsObjectAbsent(err, name)
+	return IsKindUnserved(err) || apierrors.IsNotFound(err) && !servedkinds.IsObjectNotFound(err, name)
 }
 
 func nilIfAbsent(object *unstructured.Unstructured, err error, name string) (*unstructured.Unstructured, error) {
-	if servedkinds.IsObjectAbsent(err, name) {
+	if servedkinds.IsObjectNotFound(err, name) {
 		return nil, nil
 	}
 	return object, err

@@ -210,10 +210,10 @@ func (i *identityVerifier) mismatchError(seen string) error {
 type statusError struct{ code int }
 
 func (s *statusError) Error() string {
-	return fmt.Sprintf("the answer is %d %s", s.code, http.StatusText(s.code))
+	return fmt.Sprintf("the response is %d %s", s.code, http.StatusText(s.code))
 }
 
-var errNoUID = errors.New("the answer holds no valid UID")
+var errNoUID = errors.New("the response contains no valid UID")
 
 func readUID(response *http.Response, err error) (string, error) {
 	if err != nil {

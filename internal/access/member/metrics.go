@@ -40,7 +40,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}, []string{"member_cluster"})
 	m.exceededBounds = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karmada_member_bound_exceeded_total",
-		Help: "Number of answers and events of a member that exceeded a bound of the control plane, by the bound.",
+		Help: "Number of responses and events of a member that exceeded a bound of the control plane, by the bound.",
 	}, []string{"member_cluster", "bound"})
 	m.identityChecks = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_identity_checks_total",

@@ -69,7 +69,7 @@ func (m *Member) readHealth(ctx context.Context) Health {
 	default:
 		return Health{
 			Reachable: true, CredentialsRejected: status == http.StatusUnauthorized || status == http.StatusForbidden,
-			Cause: fmt.Sprintf("its health endpoint answered %d %s", status, http.StatusText(status)),
+			Cause: fmt.Sprintf("its health endpoint responded with %d %s", status, http.StatusText(status)),
 		}
 	}
 }

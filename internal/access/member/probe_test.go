@@ -30,12 +30,12 @@ func TestProbe(t *testing.T) {
 	}{
 		"healthy":                                  {ready: answers(200), want: Health{Reachable: true, Healthy: true}},
 		"healthy at /healthz only":                 {ready: answers(404), health: answers(200), want: Health{Reachable: true, Healthy: true}},
-		"unhealthy at /healthz only":               {ready: answers(404), health: answers(500), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
-		"unhealthy":                                {ready: answers(500), health: answers(200), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
-		"a Retry-After header":                     {ready: comeAgain, want: Health{Reachable: true, Cause: "its health endpoint answered 503 Service Unavailable"}},
-		"rejected credentials":                     {ready: answers(401), want: Health{Reachable: true, CredentialsRejected: true, Cause: "its health endpoint answered 401 Unauthorized"}},
-		"a Forbidden health endpoint":              {ready: answers(403), want: Health{Reachable: true, CredentialsRejected: true, Cause: "its health endpoint answered 403 Forbidden"}},
-		"no answer in time":                        {ready: hangs, limit: 50 * time.Millisecond, want: Health{Cause: "it did not answer in time"}},
+		"unhealthy at /healthz only":               {ready: answers(404), health: answers(500), want: Health{Reachable: true, Cause: "its health endpoint responded with 500 Internal Server Error"}},
+		"unhealthy":                                {ready: answers(500), health: answers(200), want: Health{Reachable: true, Cause: "its health endpoint responded with 500 Internal Server Error"}},
+		"a Retry-After header":                     {ready: comeAgain, want: Health{Reachable: true, Cause: "its health endpoint responded with 503 Service Unavailable"}},
+		"rejected credentials":                     {ready: answers(401), want: Health{Reachable: true, CredentialsRejected: true, Cause: "its health endpoint responded with 401 Unauthorized"}},
+		"a Forbidden health endpoint":              {ready: answers(403), want: Health{Reachable: true, CredentialsRejected: true, Cause: "its health endpoint responded with 403 Forbidden"}},
+		"no response in time":                      {ready: hangs, limit: 50 * time.Millisecond, want: Health{Cause: "it did not respond in time"}},
 		"a connection that ends within the answer": {ready: cutShort, want: Health{Cause: "it closed the connection"}},
 	}
 	for name, test := range tests {

@@ -99,11 +99,11 @@ func (v *verifyingClient) requireSameObject(object client.Object, requested clie
 	switch got := client.ObjectKeyFromObject(object); {
 	case got != requested:
 		return v.recordWrongObject(object, requested.Name,
-			fmt.Sprintf("the request was for %q, but the member answered with %q", requested,
+			fmt.Sprintf("the request was for %q, but the member responded with %q", requested,
 				conditions.Truncate(conditions.ToPrintable(got.String()), 256)))
 	case uid != "" && object.GetUID() != uid:
 		return v.recordWrongObject(object, requested.Name,
-			fmt.Sprintf("the request was for %q with one UID, but the member answered with another UID", requested))
+			fmt.Sprintf("the request was for %q with one UID, but the member responded with another UID", requested))
 	}
 	return nil
 }
@@ -121,8 +121,8 @@ func (v *verifyingClient) verifyNotFound(ctx context.Context, object client.Obje
 	kind := object.GetObjectKind().GroupVersionKind()
 	switch v.queryKind(ctx, kind) {
 	case servedkinds.Served:
-		return v.recordWrongObject(object, name, "the member answers 404 without naming the object")
-	case servedkinds.Absent:
+		return v.recordWrongObject(object, name, "the member responds with 404 without naming the object")
+	case servedkinds.NotServed:
 		return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	default:
 		return &servedUnknownError{kind: kind, cause: err}

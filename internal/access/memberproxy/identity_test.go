@@ -216,7 +216,7 @@ func TestImpersonationErrorsAreExplained(t *testing.T) {
 			path: "/api", code: 403, body: `groups "dev" is forbidden: User "` + impersonator + `" cannot impersonate resource "groups" in API group "" at the cluster scope`,
 			want: clientResponse{code: 403}, text: `impersonate Group "dev" yet`,
 		},
-		"a user without rights in the member": {
+		"a user without permissions in the member": {
 			path: "/api", code: 403, body: `pods is forbidden: User "alice" cannot list resource "pods"`,
 			want: clientResponse{code: 403, body: `pods is forbidden: User "alice" cannot list resource "pods"`},
 		},

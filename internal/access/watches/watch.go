@@ -128,7 +128,7 @@ func (w *sharedWatch) reviewKind() error {
 	switch {
 	case w.served.Stopped:
 		return notServed
-	case availability == servedkinds.Absent:
+	case availability == servedkinds.NotServed:
 		return errors.New(notServed.Error())
 	}
 	return nil

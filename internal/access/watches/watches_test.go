@@ -101,7 +101,7 @@ func TestFailures(t *testing.T) {
 			f.recorder.expect(f.T, "deleted b@4")
 		},
 		"a kind that is removed and served again": func(f *fixture) {
-			f.server.change(func() { f.server.availability = servedkinds.Absent })
+			f.server.change(func() { f.server.availability = servedkinds.NotServed })
 			f.server.fail(errNotFound)
 			f.sleep(time.Minute)
 			f.recorder.expectPhases(f.T, Failing, NotServed)
@@ -130,7 +130,7 @@ func TestFailures(t *testing.T) {
 			f.expectUsable("a b d")
 		},
 		"a kind that is missing in discovery for a moment": func(f *fixture) {
-			f.server.change(func() { f.server.availability = servedkinds.Absent })
+			f.server.change(func() { f.server.availability = servedkinds.NotServed })
 			f.server.fail(errNotFound)
 			f.sleep(3 * time.Second)
 			f.server.change(func() { f.server.availability = servedkinds.Served })
@@ -215,7 +215,7 @@ func (f *fixture) expectLists(want int) {
 func TestUnknownKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, server, r := NewManager(t.Context()), newAPIServer("a"), &recorder{}
-		server.isUnknown, server.availability = true, servedkinds.Absent
+		server.isUnknown, server.availability = true, servedkinds.NotServed
 		m.Connect("member1", server.server())
 		s, err := m.Subscribe("member1", widgets, r.subscriber())
 		if err != nil {

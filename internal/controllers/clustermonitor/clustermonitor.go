@@ -164,7 +164,7 @@ func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Clu
 	}
 	updated := cluster.DeepCopy()
 	conditions.Set(&updated.Status.Conditions, *silence)
-	conditions.Remove(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
+	conditions.Remove(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionResponding)
 	if _, err := patch.Status(ctx, m.karmada, cluster, updated); err != nil {
 		if apierrors.IsConflict(err) {
 			// The conflict is ignored, because it means that the cluster has just reported.

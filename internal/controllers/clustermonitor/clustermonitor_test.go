@@ -178,9 +178,9 @@ func TestNewClusterHasFullGracePeriod(t *testing.T) {
 func TestRejectedStatusDoesNotBlockOtherClusters(t *testing.T) {
 	const pull, yes = clusterv1alpha1.Pull, metav1.ConditionTrue
 	w := newMonitorFixture(t, newCluster("a", pull, yes), newCluster("b", pull, yes))
-	answering := newCluster("c", pull, yes)
-	answering.Status.Conditions = append(answering.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionAnswering, Status: yes})
-	if err := w.karmada.Create(t.Context(), answering); err != nil {
+	responding := newCluster("c", pull, yes)
+	responding.Status.Conditions = append(responding.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionResponding, Status: yes})
+	if err := w.karmada.Create(t.Context(), responding); err != nil {
 		t.Fatal(err)
 	}
 	w.karmada = statusRejectingClient{w.karmada, "a"}
@@ -199,8 +199,8 @@ func TestRejectedStatusDoesNotBlockOtherClusters(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if err := w.karmada.Get(t.Context(), client.ObjectKeyFromObject(answering), answering); err != nil || len(answering.Status.Conditions) != 1 {
-		t.Errorf("conditions of a cluster without heartbeats: %v, %v", answering.Status.Conditions, err)
+	if err := w.karmada.Get(t.Context(), client.ObjectKeyFromObject(responding), responding); err != nil || len(responding.Status.Conditions) != 1 {
+		t.Errorf("conditions of a cluster without heartbeats: %v, %v", responding.Status.Conditions, err)
 	}
 }
 

@@ -155,7 +155,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	started := c.now()
 	result := c.probe(ctx, stored)
 	readiness := domain.DecideReadiness(stored.Status.Conditions, result.ready, c.options.Thresholds, started)
-	if readiness.Answering == nil && result.healthy() {
+	if readiness.Responding == nil && result.healthy() {
 		c.readDetails(ctx, stored, &result)
 	}
 	if ctx.Err() != nil {
@@ -183,7 +183,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 // only the health.
 func (c *controller) requeueDelay(result probeResult, readiness domain.ReadinessDecision) time.Duration {
 	pause := c.options.Period
-	if result.mayRecover || result.inventoryPending || readiness.Answering != nil {
+	if result.mayRecover || result.inventoryPending || readiness.Responding != nil {
 		pause = min(pause, retryInterval)
 	}
 	if readiness.Remaining > 0 {

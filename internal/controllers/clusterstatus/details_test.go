@@ -24,7 +24,7 @@ func TestDetailsAreReadWhenReady(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, since time.Duration) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: "It", LastTransitionTime: metav1.NewTime(noon.Add(-since))}
 	}
-	ready, answering := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering
+	ready, responding := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionResponding
 	tests := map[string]struct {
 		stored        []metav1.Condition
 		ready, wanted string
@@ -32,8 +32,8 @@ func TestDetailsAreReadWhenReady(t *testing.T) {
 		"a new member":                          {nil, "True", "v1.36.3"},
 		"a ready member":                        {[]metav1.Condition{condition(ready, metav1.ConditionTrue, time.Hour)}, "True", "v1.36.3"},
 		"a member that has just recovered":      {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour)}, "False", "v1.35.0"},
-		"a member within the success threshold": {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(answering, metav1.ConditionTrue, 29*time.Second)}, "False", "v1.35.0"},
-		"a member after the success threshold":  {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(answering, metav1.ConditionTrue, 30*time.Second)}, "True", "v1.36.3"},
+		"a member within the success threshold": {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(responding, metav1.ConditionTrue, 29*time.Second)}, "False", "v1.35.0"},
+		"a member after the success threshold":  {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(responding, metav1.ConditionTrue, 30*time.Second)}, "True", "v1.36.3"},
 	}
 	url := newIdleMember(t).URL
 	for name, test := range tests {

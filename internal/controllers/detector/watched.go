@@ -106,7 +106,7 @@ func (w *watchedKinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted
 		}
 	}
 	for kind, entry := range w.watches {
-		availability, wait := servedkinds.Absent, grace
+		availability, wait := servedkinds.NotServed, grace
 		switch {
 		case kinds.Has(kind):
 			availability = servedkinds.Served

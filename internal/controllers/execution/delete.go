@@ -127,7 +127,7 @@ func deleteObservedObject(ctx context.Context, target memberAccess, observed *un
 	uid, version := observed.GetUID(), observed.GetResourceVersion()
 	err := target.Client().Delete(ctx, observed,
 		client.PropagationPolicy("Background"), client.Preconditions{UID: &uid, ResourceVersion: &version})
-	if servedkinds.IsObjectAbsent(err, observed.GetName()) {
+	if servedkinds.IsObjectNotFound(err, observed.GetName()) {
 		return nil
 	}
 	return err
@@ -149,7 +149,7 @@ func (c *controller) releaseObject(ctx context.Context, target memberAccess, clu
 	if observed == nil || !work.MayDelete(observed, manifest) || !work.Release(observed) {
 		return nil
 	}
-	if err := target.Client().Update(ctx, observed); err != nil && !servedkinds.IsObjectAbsent(err, observed.GetName()) {
+	if err := target.Client().Update(ctx, observed); err != nil && !servedkinds.IsObjectNotFound(err, observed.GetName()) {
 		return fmt.Errorf("releasing %s in cluster %s: %w", describeObject(manifest), cluster, err)
 	}
 	return nil

@@ -33,7 +33,7 @@ const (
 // component in the cluster writes with the agent's credentials.
 func ReportedConditions() []string {
 	return []string{
-		clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCompleteAPIEnablements,
+		clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionResponding, clusterv1alpha1.ClusterConditionCompleteAPIEnablements,
 		clusterv1alpha1.ClusterConditionCredentialsValid, clusterv1alpha1.ClusterConditionIdentityMismatch,
 		clusterv1alpha1.ClusterConditionWithinBounds, clusterv1alpha1.ServiceDomainNameResolutionReady,
 	}

@@ -42,13 +42,13 @@ func (l *Limit) IsKnown() bool { return l.Estimator != "" }
 
 // Add adds the response of an estimator. estimator is the name of the estimator and must not be
 // empty.
-func (l *Limit) Add(estimator string, answer Estimate) {
+func (l *Limit) Add(estimator string, estimate Estimate) {
 	switch {
-	case answer.Err != nil:
-		l.Failures = append(l.Failures, Failure{Estimator: estimator, Err: answer.Err})
-	case answer.Count < 0:
-	case !l.IsKnown() || answer.Count < l.Count:
-		l.Count, l.Estimator = answer.Count, estimator
+	case estimate.Err != nil:
+		l.Failures = append(l.Failures, Failure{Estimator: estimator, Err: estimate.Err})
+	case estimate.Count < 0:
+	case !l.IsKnown() || estimate.Count < l.Count:
+		l.Count, l.Estimator = estimate.Count, estimator
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 func TestLimit(t *testing.T) {
-	errSlow := errors.New("no answer within 3s")
+	errSlow := errors.New("no response within 3s")
 	tests := map[string]struct {
 		answers  []Estimate
 		want     Limit
@@ -27,9 +27,9 @@ func TestLimit(t *testing.T) {
 		"only unknown answers":               {[]Estimate{{Count: Unknown}}, Limit{}, "unknown"},
 		"zero is a known answer":             {[]Estimate{{Count: 3}, {Count: 0}}, Limit{Count: 0, Estimator: "second"}, "0 (second)"},
 		"an estimator that found no limit":   {[]Estimate{{Count: math.MaxInt32}}, Limit{Count: math.MaxInt32, Estimator: "first"}, "2147483647 (first)"},
-		"an error is reported, others count": {[]Estimate{{Err: errSlow}, {Count: 7}}, Limit{7, "second", []Failure{{"first", errSlow}}}, "7 (second); first: no answer within 3s"},
+		"an error is reported, others count": {[]Estimate{{Err: errSlow}, {Count: 7}}, Limit{7, "second", []Failure{{"first", errSlow}}}, "7 (second); first: no response within 3s"},
 		"the count beside an error is not used": {
-			[]Estimate{{Count: 1, Err: errSlow}}, Limit{Failures: []Failure{{"first", errSlow}}}, "unknown; first: no answer within 3s"},
+			[]Estimate{{Count: 1, Err: errSlow}}, Limit{Failures: []Failure{{"first", errSlow}}}, "unknown; first: no response within 3s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

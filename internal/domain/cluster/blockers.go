@@ -128,10 +128,10 @@ func (d DeletingCluster) worksBlocker() string {
 // unreachableReason returns why the Works' objects cannot be deleted in the cluster.
 func (d DeletingCluster) unreachableReason() string {
 	ready := conditions.Get(d.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	answering := conditions.Get(d.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
+	responding := conditions.Get(d.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionResponding)
 	switch {
-	case answering != nil && answering.Status != metav1.ConditionTrue:
-		return "the cluster stopped answering a moment ago; their objects stay in it once it is not Ready"
+	case responding != nil && responding.Status != metav1.ConditionTrue:
+		return "the cluster stopped responding a moment ago; their objects stay in it once it is not Ready"
 	case ready == nil:
 		return "no controller has collected its status yet"
 	case ready.Status != metav1.ConditionTrue:

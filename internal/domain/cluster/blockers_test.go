@@ -52,7 +52,7 @@ func TestDeletionBlockers(t *testing.T) {
 		return condition(clusterv1alpha1.ClusterConditionReady, status, "R", message)
 	}
 	answering := func(status metav1.ConditionStatus) metav1.Condition {
-		return condition(clusterv1alpha1.ClusterConditionAnswering, status, "R", "refused")
+		return condition(clusterv1alpha1.ClusterConditionResponding, status, "R", "refused")
 	}
 	space := func(change func(*corev1.Namespace)) *corev1.Namespace {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}}
@@ -113,7 +113,7 @@ func TestDeletionBlockers(t *testing.T) {
 		"a member that just stopped answering": {
 			leaving: DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorkCount: 3}, finalizers: ownFinalizer,
 			conditions: []metav1.Condition{ready(metav1.ConditionTrue, "healthy"), answering(metav1.ConditionFalse)},
-			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster stopped answering a moment ago; their objects stay in it once it is not Ready"}},
+			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster stopped responding a moment ago; their objects stay in it once it is not Ready"}},
 		"a member that is not ready": {
 			leaving: DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorkCount: 3}, finalizers: ownFinalizer,
 			conditions: []metav1.Condition{ready(metav1.ConditionFalse, "cluster is not reachable")},

@@ -67,7 +67,7 @@ func SetLeavingConditions(cluster *clusterv1alpha1.Cluster, remains RemainingObj
 	if !remains.WorksGone {
 		return
 	}
-	conditions.Remove(stored, clusterv1alpha1.ClusterConditionAnswering)
+	conditions.Remove(stored, clusterv1alpha1.ClusterConditionResponding)
 	conditions.Set(stored, metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterReasonLeaving,
 		Message:            "the cluster was deleted, and its Works are gone",

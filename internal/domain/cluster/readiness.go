@@ -30,9 +30,9 @@ const storedTimePrecision = time.Second
 type ReadinessDecision struct {
 	// Ready is the condition Ready to write.
 	Ready metav1.Condition
-	// Answering is the condition that contains the observed state as long as Ready shows another state.
-	// If Ready shows the observed state, Answering is nil and the stored condition is removed.
-	Answering *metav1.Condition
+	// Responding is the condition that contains the observed state as long as Ready shows another state.
+	// If Ready shows the observed state, Responding is nil and the stored condition is removed.
+	Responding *metav1.Condition
 	// Remaining is how much longer the observed state must last before Ready changes to it.
 	Remaining time.Duration
 }
@@ -43,7 +43,7 @@ type ReadinessDecision struct {
 // with Ready=Unknown, immediately gets the observed condition. Otherwise the stored condition stays
 // until the new state has lasted for its threshold, so a single failed probe changes nothing.
 //
-// While the stored and the observed state differ, the condition Answering stores the new state's start
+// While the stored and the observed state differ, the condition Responding stores the new state's start
 // time. Therefore a restarted process continues to count from this time, and nothing is written while
 // the states are the same. The start time is rounded up, because stored times have no fractions of a
 // second and the condition must not change too early.
@@ -61,7 +61,7 @@ func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thres
 		return ReadinessDecision{Ready: observed}
 	}
 	since := now.Add(storedTimePrecision - 1).Truncate(storedTimePrecision)
-	before := conditions.Get(stored, clusterv1alpha1.ClusterConditionAnswering)
+	before := conditions.Get(stored, clusterv1alpha1.ClusterConditionResponding)
 	// Ignore a stored start time in the future, because another clock set it.
 	if before != nil && before.Status == observed.Status && !before.LastTransitionTime.After(since) {
 		since = before.LastTransitionTime.Time
@@ -70,25 +70,26 @@ func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thres
 	if remaining <= 0 {
 		return ReadinessDecision{Ready: observed}
 	}
-	answering := observed
-	answering.Type = clusterv1alpha1.ClusterConditionAnswering
-	answering.LastTransitionTime = metav1.NewTime(since)
-	answering.Message = conditions.LimitMessage(fmt.Sprintf("condition Ready follows if this lasts for %s: %s", threshold, observed.Message))
-	return ReadinessDecision{Ready: *ready, Answering: &answering, Remaining: remaining}
+	responding := observed
+	responding.Type = clusterv1alpha1.ClusterConditionResponding
+	responding.LastTransitionTime = metav1.NewTime(since)
+	responding.Message = conditions.LimitMessage(fmt.Sprintf("condition Ready follows if this lasts for %s: %s", threshold, observed.Message))
+	return ReadinessDecision{Ready: *ready, Responding: &responding, Remaining: remaining}
 }
 
 // Apply writes the decision to the cluster's conditions.
 func (r ReadinessDecision) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, r.Ready)
-	if r.Answering == nil {
-		conditions.Remove(stored, clusterv1alpha1.ClusterConditionAnswering)
+	conditions.Remove(stored, clusterv1alpha1.RenamedResponding)
+	if r.Responding == nil {
+		conditions.Remove(stored, clusterv1alpha1.ClusterConditionResponding)
 		return
 	}
-	if before := conditions.Get(*stored, r.Answering.Type); before != nil &&
-		!before.LastTransitionTime.Equal(&r.Answering.LastTransitionTime) {
-		conditions.Remove(stored, r.Answering.Type)
+	if before := conditions.Get(*stored, r.Responding.Type); before != nil &&
+		!before.LastTransitionTime.Equal(&r.Responding.LastTransitionTime) {
+		conditions.Remove(stored, r.Responding.Type)
 	}
-	conditions.Set(stored, *r.Answering)
+	conditions.Set(stored, *r.Responding)
 }
 
 // ReadyCondition returns the condition Ready for a probe's result. cause contains details about a

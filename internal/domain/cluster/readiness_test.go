@@ -24,7 +24,7 @@ func TestReadinessThresholds(t *testing.T) {
 		return storedCondition(clusterv1alpha1.ClusterConditionReady, status, time.Hour)
 	}
 	since := func(status metav1.ConditionStatus, age time.Duration) metav1.Condition {
-		return storedCondition(clusterv1alpha1.ClusterConditionAnswering, status, age)
+		return storedCondition(clusterv1alpha1.ClusterConditionResponding, status, age)
 	}
 	tests := map[string]struct {
 		before  []metav1.Condition
@@ -48,12 +48,12 @@ func TestReadinessThresholds(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			seen := ReadyCondition(test.healthy, test.healthy, "", 1, metav1.NewTime(noon))
-			judgement := DecideReadiness(test.before, seen, thresholds, noon)
-			if judgement.Ready.Status != test.want || judgement.Remaining != test.left {
-				t.Errorf("Ready = %s for another %s, want %s for another %s", judgement.Ready.Status, judgement.Remaining, test.want, test.left)
+			decision := DecideReadiness(test.before, seen, thresholds, noon)
+			if decision.Ready.Status != test.want || decision.Remaining != test.left {
+				t.Errorf("Ready = %s for another %s, want %s for another %s", decision.Ready.Status, decision.Remaining, test.want, test.left)
 			}
-			if pending := judgement.Answering != nil; pending != (test.left > 0) {
-				t.Errorf("condition Answering exists: %t", pending)
+			if pending := decision.Responding != nil; pending != (test.left > 0) {
+				t.Errorf("condition Responding exists: %t", pending)
 			}
 		})
 	}
@@ -61,9 +61,9 @@ func TestReadinessThresholds(t *testing.T) {
 
 func TestReadinessWithoutThresholds(t *testing.T) {
 	before := []metav1.Condition{storedCondition(clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, 0)}
-	judgement := DecideReadiness(before, ReadyCondition(false, false, "refused", 1, metav1.NewTime(noon)), Thresholds{}, noon)
-	if judgement.Ready.Status != metav1.ConditionFalse || judgement.Answering != nil {
-		t.Errorf("%+v", judgement)
+	decision := DecideReadiness(before, ReadyCondition(false, false, "refused", 1, metav1.NewTime(noon)), Thresholds{}, noon)
+	if decision.Ready.Status != metav1.ConditionFalse || decision.Responding != nil {
+		t.Errorf("%+v", decision)
 	}
 }
 
@@ -122,4 +122,13 @@ func TestReadinessThresholdTiming(t *testing.T) {
 			known, now = next, now.Add(time.Duration(rapid.IntRange(100, 12_000).Draw(t, "pause"))*time.Millisecond)
 		}
 	})
+}
+
+// TestRenamedRespondingIsRemoved requires that a probe removes the condition of an earlier release.
+func TestRenamedRespondingIsRemoved(t *testing.T) {
+	stored := []metav1.Condition{{Type: clusterv1alpha1.RenamedResponding, Status: metav1.ConditionTrue}}
+	ReadinessDecision{Ready: metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}.Apply(&stored)
+	if len(stored) != 1 || stored[0].Type != clusterv1alpha1.ClusterConditionReady {
+		t.Errorf("the conditions are %+v, want only Ready", stored)
+	}
 }

@@ -59,7 +59,7 @@ const (
 func clusterRows() []Row {
 	kinds := []string{"Cluster"}
 	ready, complete := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionCompleteAPIEnablements
-	answering, credentials := clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCredentialsValid
+	responding, credentials := clusterv1alpha1.ClusterConditionResponding, clusterv1alpha1.ClusterConditionCredentialsValid
 	leaving, identity := clusterv1alpha1.ClusterConditionLeaving, clusterv1alpha1.ClusterConditionIdentityMismatch
 	return []Row{
 		{kinds, ready, yes, clusterv1alpha1.ClusterReasonReady, "the health endpoint of the member responds with ok"},
@@ -72,11 +72,11 @@ func clusterRows() []Row {
 		{kinds, leaving, yes, clusterv1alpha1.LeavingFinalizersRemainReason, "the cluster was deleted; finalizers of other controllers remain"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusUnknown, "the member stopped reporting"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "the member has never reported"},
-		{kinds, answering, yes, clusterv1alpha1.ClusterReasonReady, "the member responds again; Ready follows if that lasts"},
-		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReachable, "the member was not reached; Ready follows if that lasts"},
-		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReady,
+		{kinds, responding, yes, clusterv1alpha1.ClusterReasonReady, "the member responds again; Ready follows if that lasts"},
+		{kinds, responding, no, clusterv1alpha1.ClusterReasonNotReachable, "the member was not reached; Ready follows if that lasts"},
+		{kinds, responding, no, clusterv1alpha1.ClusterReasonNotReady,
 			"the health endpoint responded, but not with ok; Ready follows if that lasts"},
-		{kinds, answering, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client could be made; Ready follows if that lasts"},
+		{kinds, responding, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client could be made; Ready follows if that lasts"},
 		{kinds, credentials, yes, clusterv1alpha1.CredentialsValidReason, "the member accepts the token, whose expiry is distant or unknown"},
 		{kinds, credentials, yes, clusterv1alpha1.CredentialsExpireSoonReason,
 			"the last tenth of the validity of the token or CA certificate, at most 30 days"},
@@ -86,8 +86,8 @@ func clusterRows() []Row {
 			"the Secret is gone; the credentials that it held are used until the next restart"},
 		{kinds, ready, no, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster than the registered one"},
 		{kinds, ready, no, clusterv1alpha1.IdentityUnknownReason, "the cluster behind the address could not be identified"},
-		{kinds, answering, no, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster; Ready follows if that lasts"},
-		{kinds, answering, no, clusterv1alpha1.IdentityUnknownReason, "the cluster could not be identified; Ready follows if that lasts"},
+		{kinds, responding, no, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster; Ready follows if that lasts"},
+		{kinds, responding, no, clusterv1alpha1.IdentityUnknownReason, "the cluster could not be identified; Ready follows if that lasts"},
 		{kinds, identity, yes, clusterv1alpha1.IdentityMismatchReason,
 			"the address leads to another cluster; nothing is written or deleted there"},
 		{kinds, identity, unknown, clusterv1alpha1.IdentityUnknownReason,

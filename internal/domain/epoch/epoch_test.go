@@ -36,7 +36,7 @@ func TestCompareSnapshots(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := CompareSnapshots(test.before, test.now); got != test.want {
-				t.Errorf("verdict %d, want %d", got, test.want)
+				t.Errorf("change %d, want %d", got, test.want)
 			}
 		})
 	}

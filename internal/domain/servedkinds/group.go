@@ -19,8 +19,8 @@ type Discovery struct {
 }
 
 // ServedVersions returns the versions in which the server serves the kind, in the server's order. The
-// kind is Absent only if the groups are known, every version of its group was read, and no version
-// contains the kind. The server may still store objects of an absent kind. The kind is Unknown if a
+// kind is NotServed only if the groups are known, every version of its group was read, and no version
+// contains the kind. The server may still store objects of a kind that is not served. The kind is Unknown if a
 // version of its group could not be read and no other version contains it.
 func (d Discovery) ServedVersions(kind schema.GroupKind) ([]string, Availability) {
 	if d.Groups == nil || len(d.Groups.Groups) == 0 {
@@ -48,7 +48,7 @@ func (d Discovery) ServedVersions(kind schema.GroupKind) ([]string, Availability
 	case !complete:
 		return nil, Unknown
 	default:
-		return nil, Absent
+		return nil, NotServed
 	}
 }
 
@@ -76,11 +76,11 @@ func (d Discovery) versionsOfGroup(name string) []schema.GroupVersion {
 	return versions
 }
 
-// IsObjectAbsent reports whether the error proves that a server serves the kind but has no object with
+// IsObjectNotFound reports whether the error proves that a server serves the kind but has no object with
 // the given name. A server that does not serve the path also returns NotFound, but this does not prove
 // that the object does not exist. Such a response either is not a Kubernetes Status, or does not
 // contain the object's name.
-func IsObjectAbsent(err error, name string) bool {
+func IsObjectNotFound(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return false

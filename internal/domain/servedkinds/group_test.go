@@ -40,13 +40,13 @@ func TestServedVersions(t *testing.T) {
 		"an empty list of groups":                     {Discovery{Groups: &metav1.APIGroupList{}}, nil, Unknown},
 		"another version serves the kind":             {Discovery{groups(v1, v2), lists{v1: list(), v2: list("widgets")}, nil}, []string{"v2"}, Served},
 		"one version serves the kind, another failed": {Discovery{groups(v1, v2), lists{v2: list("widgets")}, failures{v1: errors.New("stale")}}, []string{"v2"}, Served},
-		"no version serves the kind":                  {Discovery{groups(v1, v2), lists{v1: list(), v2: list()}, nil}, nil, Absent},
-		"only a subresource has the kind":             {Discovery{groups(v1), lists{v1: list("others/scale")}, nil}, nil, Absent},
-		"the group is not listed":                     {Discovery{Groups: groups()}, nil, Absent},
+		"no version serves the kind":                  {Discovery{groups(v1, v2), lists{v1: list(), v2: list()}, nil}, nil, NotServed},
+		"only a subresource has the kind":             {Discovery{groups(v1), lists{v1: list("others/scale")}, nil}, nil, NotServed},
+		"the group is not listed":                     {Discovery{Groups: groups()}, nil, NotServed},
 		"one version could not be read":               {Discovery{groups(v1, v2), lists{v1: list()}, failures{v2: errors.New("stale")}}, nil, Unknown},
 		"one version was not read":                    {Discovery{groups(v1, v2), lists{v1: list()}, nil}, nil, Unknown},
 		"a version that is not listed failed":         {Discovery{groups(v1), lists{v1: list()}, failures{v2: errors.New("stale")}}, nil, Unknown},
-		"a failed version of another group":           {Discovery{groups(v1), lists{v1: list()}, failures{{Group: "apps", Version: "v1"}: errors.New("stale")}}, nil, Absent},
+		"a failed version of another group":           {Discovery{groups(v1), lists{v1: list()}, failures{{Group: "apps", Version: "v1"}: errors.New("stale")}}, nil, NotServed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestServedVersions(t *testing.T) {
 	}
 }
 
-func TestIsObjectAbsent(t *testing.T) {
+func TestIsObjectNotFound(t *testing.T) {
 	resource := schema.GroupResource{Group: "example.org", Resource: "widgets"}
 	tests := map[string]struct {
 		err  error
@@ -75,8 +75,8 @@ func TestIsObjectAbsent(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := IsObjectAbsent(test.err, "web"); got != test.want {
-				t.Errorf("IsObjectAbsent = %v", got)
+			if got := IsObjectNotFound(test.err, "web"); got != test.want {
+				t.Errorf("IsObjectNotFound = %v", got)
 			}
 		})
 	}

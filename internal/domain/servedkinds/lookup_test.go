@@ -39,10 +39,10 @@ func TestLookup(t *testing.T) {
 		failed bool
 	}{
 		"the kind is listed":                   {fakeServer{}, Served, false},
-		"its group is not listed":              {fakeServer{err: notFound, groups: others}, Absent, false},
+		"its group is not listed":              {fakeServer{err: notFound, groups: others}, NotServed, false},
 		"the groups cannot be listed":          {fakeServer{err: notFound, groups: others, groupsErr: errors.New("EOF")}, Unknown, true},
 		"its group version is unavailable":     {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{kind.GroupVersion(): errors.New("stale")}}, Unknown, true},
-		"another group version is unavailable": {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{{Group: "other", Version: "v1"}: errors.New("stale")}}, Absent, false},
+		"another group version is unavailable": {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{{Group: "other", Version: "v1"}: errors.New("stale")}}, NotServed, false},
 		"the server does not answer":           {fakeServer{err: errors.New("EOF")}, Unknown, true},
 	}
 	for name, tc := range tests {

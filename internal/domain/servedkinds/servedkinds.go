@@ -1,7 +1,7 @@
 // Package servedkinds determines from discovery results whether an API server serves a kind, and
 // whether the kind's watch must run.
 //
-// A kind counts as absent only if a successful response proves it. A failed, empty or partial response
+// A kind counts as not served only if a successful response proves it. A failed, empty or partial response
 // proves nothing about the kind, so the kind's watch stays unchanged.
 package servedkinds
 
@@ -23,13 +23,13 @@ const (
 	Unknown Availability = iota
 	// Served means that objects of the kind can be listed and watched.
 	Served
-	// Absent means that the server does not serve the kind.
-	Absent
+	// NotServed means that the server does not serve the kind.
+	NotServed
 )
 
 // KindAvailability returns the kind's availability according to discovery. resources and err are the
 // response for the kind's group version. groups are all groups that the server listed, or nil if that
-// request failed. If the response for the group version is NotFound, the kind is absent only if the
+// request failed. If the response for the group version is NotFound, the kind is not served only if the
 // listed groups do not contain the group version either. Otherwise the server that serves the group
 // version may be unavailable.
 func KindAvailability(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList,
@@ -38,7 +38,7 @@ func KindAvailability(kind schema.GroupVersionKind, groups *metav1.APIGroupList,
 	case err == nil:
 		return inResources(kind, resources)
 	case apierrors.IsNotFound(err) && lacksGroupVersion(groups, kind.GroupVersion()):
-		return Absent
+		return NotServed
 	default:
 		return Unknown
 	}
@@ -51,7 +51,7 @@ func inResources(kind schema.GroupVersionKind, resources *metav1.APIResourceList
 	case slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind.Kind && isWatchable(r) }):
 		return Served
 	default:
-		return Absent
+		return NotServed
 	}
 }
 

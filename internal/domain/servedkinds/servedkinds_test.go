@@ -33,13 +33,13 @@ func TestKindAvailability(t *testing.T) {
 		want      Availability
 	}{
 		"listed": {resources: listing(other, metav1.APIResource{Name: "widgets", Kind: "Widget", Verbs: all}), want: Served},
-		"not among the kinds of its group version":          {resources: listing(other), want: Absent},
-		"listed without the verb watch":                     {resources: listing(metav1.APIResource{Name: "widgets", Kind: "Widget", Verbs: metav1.Verbs{"create", "list"}}), want: Absent},
-		"only a subresource has its name":                   {resources: listing(metav1.APIResource{Name: "gadgets/widget", Kind: "Widget", Verbs: all}), want: Absent},
+		"not among the kinds of its group version":          {resources: listing(other), want: NotServed},
+		"listed without the verb watch":                     {resources: listing(metav1.APIResource{Name: "widgets", Kind: "Widget", Verbs: metav1.Verbs{"create", "list"}}), want: NotServed},
+		"only a subresource has its name":                   {resources: listing(metav1.APIResource{Name: "gadgets/widget", Kind: "Widget", Verbs: all}), want: NotServed},
 		"a group version without any kind":                  {resources: listing(), want: Unknown},
 		"no response":                                       {want: Unknown},
-		"group version not found and not among the groups":  {groups: groups("apps", "v1"), err: notFound, want: Absent},
-		"group version not found, but another version is":   {groups: groups("example.org", "v2"), err: notFound, want: Absent},
+		"group version not found and not among the groups":  {groups: groups("apps", "v1"), err: notFound, want: NotServed},
+		"group version not found, but another version is":   {groups: groups("example.org", "v2"), err: notFound, want: NotServed},
 		"group version not found, but among the groups":     {groups: groups("example.org", "v1"), err: notFound, want: Unknown},
 		"group version not found, groups could not be read": {err: notFound, want: Unknown},
 		"group version not found, no group was listed":      {groups: &metav1.APIGroupList{}, err: notFound, want: Unknown},
@@ -67,18 +67,18 @@ func TestWatchStateNext(t *testing.T) {
 		want    []WatchAction
 	}{
 		"a kind that is served":                      {[]result{{0, Served}, {time.Minute, Served}}, []WatchAction{KeepWatch, KeepWatch}},
-		"one absent result":                          {[]result{{0, Absent}}, []WatchAction{KeepWatch}},
-		"absent, but not long enough":                {[]result{{0, Absent}, {delay - 1, Absent}}, []WatchAction{KeepWatch, KeepWatch}},
-		"absent for long enough":                     {[]result{{0, Absent}, {delay, Absent}}, []WatchAction{KeepWatch, StopWatch}},
+		"one absent result":                          {[]result{{0, NotServed}}, []WatchAction{KeepWatch}},
+		"absent, but not long enough":                {[]result{{0, NotServed}, {delay - 1, NotServed}}, []WatchAction{KeepWatch, KeepWatch}},
+		"absent for long enough":                     {[]result{{0, NotServed}, {delay, NotServed}}, []WatchAction{KeepWatch, StopWatch}},
 		"unknown for ever":                           {[]result{{0, Unknown}, {time.Hour, Unknown}}, []WatchAction{KeepWatch, KeepWatch}},
-		"absent, then unknown":                       {[]result{{0, Absent}, {time.Hour, Unknown}}, []WatchAction{KeepWatch, KeepWatch}},
-		"absent before and after an unknown":         {[]result{{0, Absent}, {time.Second, Unknown}, {delay, Absent}}, []WatchAction{KeepWatch, KeepWatch, StopWatch}},
-		"served meanwhile":                           {[]result{{0, Absent}, {time.Second, Served}, {delay, Absent}}, []WatchAction{KeepWatch, KeepWatch, KeepWatch}},
-		"ended, then absent further":                 {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Absent}}, []WatchAction{KeepWatch, StopWatch, KeepWatch}},
-		"ended, then unknown":                        {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Unknown}}, []WatchAction{KeepWatch, StopWatch, KeepWatch}},
-		"ended, then served again":                   {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Served}}, []WatchAction{KeepWatch, StopWatch, StartWatch}},
-		"the delay starts again after it was served": {[]result{{0, Absent}, {delay, Absent}, {delay, Served}, {delay, Absent}}, []WatchAction{KeepWatch, StopWatch, StartWatch, KeepWatch}},
-		"ended a second time after a second period":  {[]result{{0, Absent}, {delay, Absent}, {delay, Served}, {delay, Absent}, {2 * delay, Absent}}, []WatchAction{KeepWatch, StopWatch, StartWatch, KeepWatch, StopWatch}},
+		"absent, then unknown":                       {[]result{{0, NotServed}, {time.Hour, Unknown}}, []WatchAction{KeepWatch, KeepWatch}},
+		"absent before and after an unknown":         {[]result{{0, NotServed}, {time.Second, Unknown}, {delay, NotServed}}, []WatchAction{KeepWatch, KeepWatch, StopWatch}},
+		"served meanwhile":                           {[]result{{0, NotServed}, {time.Second, Served}, {delay, NotServed}}, []WatchAction{KeepWatch, KeepWatch, KeepWatch}},
+		"ended, then absent further":                 {[]result{{0, NotServed}, {delay, NotServed}, {time.Hour, NotServed}}, []WatchAction{KeepWatch, StopWatch, KeepWatch}},
+		"ended, then unknown":                        {[]result{{0, NotServed}, {delay, NotServed}, {time.Hour, Unknown}}, []WatchAction{KeepWatch, StopWatch, KeepWatch}},
+		"ended, then served again":                   {[]result{{0, NotServed}, {delay, NotServed}, {time.Hour, Served}}, []WatchAction{KeepWatch, StopWatch, StartWatch}},
+		"the delay starts again after it was served": {[]result{{0, NotServed}, {delay, NotServed}, {delay, Served}, {delay, NotServed}}, []WatchAction{KeepWatch, StopWatch, StartWatch, KeepWatch}},
+		"ended a second time after a second period":  {[]result{{0, NotServed}, {delay, NotServed}, {delay, Served}, {delay, NotServed}, {2 * delay, NotServed}}, []WatchAction{KeepWatch, StopWatch, StartWatch, KeepWatch, StopWatch}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (o *Settings) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DisableProxy, "disable-proxy", o.DisableProxy,
 		"Leave out the global proxy.")
 	flags.StringVar(&o.Index, "search-index", o.Index,
-		"Index that answers queries: disk (a full-text index in files) or memory (no index: queries read all cached objects).")
+		"Index that is used for queries: disk (a full-text index in files) or memory (no index: queries read all cached objects).")
 	flags.StringVar(&o.IndexDirectory, "search-index-directory", o.IndexDirectory,
 		"Directory of the index on disk. Replicas must not share it. The index is used again after a restart. By default a temporary directory that is removed at the end.")
 	flags.BoolVar(&o.AuthorizeCallers, "authorize-callers", o.AuthorizeCallers,

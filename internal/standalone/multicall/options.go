@@ -46,7 +46,7 @@ func newOptions() *karmadaOptions {
 
 func (k *karmadaOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&k.Admission, "karmada-admission", k.Admission,
-		"Default and validate the objects of Karmada in this process. Requests to --karmada-admission-hosts, also those that convert objects, are answered in this process too. No karmada-webhook is needed.")
+		"Default and validate the objects of Karmada in this process. Requests to --karmada-admission-hosts, also those that convert objects, are processed in this process too. No karmada-webhook is needed.")
 	flags.StringSliceVar(&k.AdmissionHosts, "karmada-admission-hosts", k.AdmissionHosts,
 		"DNS names of the webhook of Karmada, as in the webhook configurations and the CRDs of the control plane. A Service has the name NAME.NAMESPACE.svc. Has an effect with --karmada-admission.")
 	flags.BoolVar(&k.ClusterAPI, "karmada-aggregated-api", k.ClusterAPI,

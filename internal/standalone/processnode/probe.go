@@ -141,7 +141,7 @@ func (p *prober) httpGet(ctx context.Context, action *corev1.HTTPGetAction) erro
 		// response is not complete.
 		return fmt.Errorf("requesting %s: %w", url, ctx.Err())
 	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest:
-		return fmt.Errorf("%s answered %d: %s", url, response.StatusCode, text)
+		return fmt.Errorf("%s responded with %d: %s", url, response.StatusCode, text)
 	case err != nil:
 		return fmt.Errorf("reading the response of %s: %w", url, err)
 	}

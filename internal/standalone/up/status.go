@@ -281,11 +281,11 @@ func (s status) metricsAdvice() string {
 func isNoFlag(string) bool { return false }
 
 func readHealth(ctx context.Context, client kubernetes.Interface) string {
-	answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	response, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err != nil {
 		return "NotReady: " + err.Error()
 	}
-	if string(answer) != "ok" {
+	if string(response) != "ok" {
 		return "NotReady"
 	}
 	return "Ready"

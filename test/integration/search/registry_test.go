@@ -353,7 +353,7 @@ func testDiscovery(t *testing.T, config *rest.Config) {
 func testUnknownSearch(t *testing.T, config *rest.Config) {
 	raw := send(t, config, "/apis/search.karmada.io/v1alpha1/search/caches/api/v1/pods", http.StatusNotFound, "application/json")
 	if !strings.Contains(string(raw), "use cache, opensearch, query") {
-		t.Errorf("the answer is %s", raw)
+		t.Errorf("the response is %s", raw)
 	}
 	if raw := send(t, config, "/apis/search.karmada.io/v1alpha1/search/opensearch/api/v1/pods", http.StatusOK, "application/json"); len(raw) > 0 {
 		t.Errorf("opensearch answers %s", raw)

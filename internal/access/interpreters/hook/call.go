@@ -74,14 +74,14 @@ func (e *endpoint) send(ctx context.Context, transport http.RoundTripper, to *ta
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return nil, describeStatus(response)
 	}
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
 	switch {
 	case err != nil:
 		return nil, describe(err, true)
-	case len(answer) > maxResponseBytes:
+	case len(content) > maxResponseBytes:
 		return nil, errTooLong
 	}
-	return webhook.Decode(answer)
+	return webhook.Decode(content)
 }
 
 func (e *endpoint) newRequest(ctx context.Context, to *target, body []byte) (*http.Request, error) {
@@ -122,7 +122,7 @@ func isDeadline(err error) bool {
 func (e *endpoint) deadlineError(caller, limited context.Context, isConnected bool) error {
 	missing, remedy := "connection", "check that the address is right, and that no firewall drops packets to it"
 	if isConnected {
-		missing, remedy = "answer", "make the webhook faster, or raise its timeoutSeconds (up to 30)"
+		missing, remedy = "response", "make the webhook faster, or raise its timeoutSeconds (up to 30)"
 	}
 	const pause = ". After this, calls of the webhook are paused for up to 1 minute"
 	switch {
@@ -138,12 +138,12 @@ func (e *endpoint) deadlineError(caller, limited context.Context, isConnected bo
 func describeStatus(response *http.Response) error {
 	status := fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
-		return fmt.Errorf("the server answered %s to %q, and redirects are not followed: set the final address in clientConfig",
+		return fmt.Errorf("the server responded with %s to %q, and redirects are not followed: set the final address in clientConfig",
 			status, describeLocation(response.Header.Get("Location")))
 	}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if kind == "text/html" {
-		return fmt.Errorf("the server answered %s with an HTML page: check that the address is that of the webhook, and that the proxy in front of it reaches it", status)
+		return fmt.Errorf("the server responded with %s with an HTML page: check that the address is that of the webhook, and that the proxy in front of it reaches it", status)
 	}
 	// The text explains the status. If it cannot be read, the status remains.
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxExplanationBytes))
@@ -154,7 +154,7 @@ func describeStatus(response *http.Response) error {
 	if explanation = excerpt(explanation); explanation != "" {
 		status += ", " + explanation
 	}
-	return fmt.Errorf("the server answered %s: check the address and the logs of the webhook", status)
+	return fmt.Errorf("the server responded with %s: check the address and the logs of the webhook", status)
 }
 
 // describeLocation returns the address of a redirect without its query, which often differs from call to

@@ -31,7 +31,7 @@ func describe(err error, hasBundle bool) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return errors.New("connection refused: start the webhook, or correct the address")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return errors.New("the server closed the connection before its answer was complete: check the logs of the webhook")
+		return errors.New("the server closed the connection before its response was complete: check the logs of the webhook")
 	case errors.As(err, &operation):
 		return fmt.Errorf("%s: %w: check the address and the webhook", operation.Op, operation.Err)
 	}
@@ -42,7 +42,7 @@ func describe(err error, hasBundle bool) error {
 // describeLookup returns why a lookup failed, without the local port that the text of the error has.
 func describeLookup(failed *net.DNSError) string {
 	if failed.IsTimeout {
-		return "no answer in time"
+		return "no response in time"
 	}
 	return excerpt(failed.Err[strings.LastIndex(failed.Err, ": ")+1:])
 }

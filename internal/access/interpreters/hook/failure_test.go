@@ -39,15 +39,15 @@ func TestFailedCalls(t *testing.T) {
 		"an empty answer":            {handler: answer(200, "application/json", ""), want: "the response is no ResourceInterpreterContext in JSON: unexpected end"},
 		"a field of a wrong type":    {handler: answer(200, "application/json", `{"response":{"healthy":"yes"}}`), want: "the response has a wrong type: response.healthy is a JSON string: correct the field"},
 		"an answer that is too long": {handler: answer(200, "application/json", `{"response":{"uid":"`+strings.Repeat("x", maxResponseBytes)+`"}}`), want: "the response has more than 4 MiB: return a smaller patch or status"},
-		"an error page of a proxy":   {handler: answer(502, "text/html; charset=utf-8", "<html><title>Bad Gateway</title></html>"), want: "the server answered 502 Bad Gateway with an HTML page: check that the address"},
-		"an error with a text":       {handler: answer(500, "text/plain", "the\ndatabase is\x00 down\n"), want: "the server answered 500 Internal Server Error, the database is down: check the address and the logs of the webhook"},
+		"an error page of a proxy":   {handler: answer(502, "text/html; charset=utf-8", "<html><title>Bad Gateway</title></html>"), want: "the server responded with 502 Bad Gateway with an HTML page: check that the address"},
+		"an error with a text":       {handler: answer(500, "text/plain", "the\ndatabase is\x00 down\n"), want: "the server responded with 500 Internal Server Error, the database is down: check the address and the logs of the webhook"},
 		"an error with a long text":  {handler: answer(500, "text/plain", strings.Repeat("x", 1<<20)), want: "xxx...: check the address"},
-		"an error of the kit":        {handler: answer(400, "application/json", `{"response":{"status":{"code":400,"message":"no body"}}}`), want: "the server answered 400 Bad Request, no body: check"},
-		"an error without a text":    {handler: answer(404, "text/plain", ""), want: "the server answered 404 Not Found: check the address"},
-		"a redirect":                 {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, want: `the server answered 302 Found to "/elsewhere", and redirects are not followed: set the final address in clientConfig`},
+		"an error of the kit":        {handler: answer(400, "application/json", `{"response":{"status":{"code":400,"message":"no body"}}}`), want: "the server responded with 400 Bad Request, no body: check"},
+		"an error without a text":    {handler: answer(404, "text/plain", ""), want: "the server responded with 404 Not Found: check the address"},
+		"a redirect":                 {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, want: `the server responded with 302 Found to "/elsewhere", and redirects are not followed: set the final address in clientConfig`},
 		"a redirect to a login": {handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/login?state="+rand.Text(), http.StatusFound)
-		}, want: `the server answered 302 Found to "/login", and`},
+		}, want: `the server responded with 302 Found to "/login", and`},
 		"a malformed answer": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			connection, _, _ := http.NewResponseController(w).Hijack()
 			_, _ = io.WriteString(connection, strings.Repeat("x", 50_000)+"\r\n\r\n")
@@ -55,13 +55,13 @@ func TestFailedCalls(t *testing.T) {
 		}, want: "...: check the address and the webhook"},
 		"a redirect that keeps POST": {handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-		}, want: "the server answered 307 Temporary Redirect"},
-		"no answer": {handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: "the server closed the connection before its answer was complete: check the logs of the webhook"},
+		}, want: "the server responded with 307 Temporary Redirect"},
+		"no answer": {handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: "the server closed the connection before its response was complete: check the logs of the webhook"},
 		"half an answer": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "{")
 			panic(http.ErrAbortHandler)
-		}, want: "the server closed the connection before its answer was complete"},
+		}, want: "the server closed the connection before its response was complete"},
 		"an expired certificate": {certificate: expired, want: "the certificate of the webhook is valid from 2010-05-09T07:08:09Z to 2020-05-06T07:08:09Z only: renew it, or correct the clock"},
 		"a wrong CA": {change: func(hook *webhook.Hook) { hook.Client.CABundle = newCertificate(t, time.Now().Add(time.Hour)).bundle },
 			want: "the certificate of the webhook is not signed by an authority in clientConfig.caBundle: set caBundle to the authority that signed it"},
@@ -146,7 +146,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		}), want: `looking up the host "web.example.io": connection refused: check the DNS server`},
 		"a DNS server that does not answer": {address: "web.example.io", dial: changing(func(port int) error {
 			return &net.DNSError{Name: "web.example.io", Err: fmt.Sprintf("read udp 10.0.0.1:%d->10.0.0.2:53: i/o timeout", port), IsTimeout: true}
-		}), want: `looking up the host "web.example.io": no answer in time: check the DNS server`},
+		}), want: `looking up the host "web.example.io": no response in time: check the DNS server`},
 		"no route": {address: "web.example.io", dial: failing(errors.New("no route to host")), want: "dial: no route to host: check the address"},
 	}
 	for name, test := range tests {

@@ -146,7 +146,7 @@ func (b *bubble) hang(calls int) (wait func() []error) {
 
 const tooSlow = "https://slow/interpret: the webhook is slow, and 3 other calls wait for its response: make the webhook faster, or wait until a call ends"
 
-const noAnswer = "https://slow/interpret: no answer within 10s: make the webhook faster, or raise its timeoutSeconds (up to 30). After this, calls of the webhook are paused for up to 1 minute"
+const noAnswer = "https://slow/interpret: no response within 10s: make the webhook faster, or raise its timeoutSeconds (up to 30). After this, calls of the webhook are paused for up to 1 minute"
 
 func TestHangingWebhookDelaysNoOtherWebhook(t *testing.T) {
 	inBubble(t, func(b *bubble) {
@@ -367,7 +367,7 @@ func TestAnswerInPieces(t *testing.T) {
 		defer server.Close()
 		b.caller = New(Options{Dial: connected.dial})
 		defer b.caller.CloseIdleConnections()
-		b.expect(newHook("https://drip", certificate.bundle), "no answer within 10s", 10*time.Second)
+		b.expect(newHook("https://drip", certificate.bundle), "no response within 10s", 10*time.Second)
 	})
 }
 

@@ -103,7 +103,7 @@ func (c *codec) estimate(data []byte, into runtime.Object) (subject string, weig
 	}
 	shape := c.typesByKind[envelope.Kind]
 	if shape == nil {
-		return subject, 0, fmt.Errorf("the member answers with an object of kind %q: %w",
+		return subject, 0, fmt.Errorf("the member responds with an object of kind %q: %w",
 			conditions.Truncate(conditions.ToPrintable(envelope.Kind), 128), errUnexpectedKind)
 	}
 	return subject, shape.estimate(envelope.Raw), nil

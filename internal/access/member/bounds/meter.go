@@ -70,7 +70,7 @@ func (b *bodyMeter) validateFirstByte(read []byte) error {
 		return nil
 	}
 	return b.record(ExceededError{Bound: ObjectIdentity, Subject: subjectOf(b.subject),
-		Detail: "the member answers with something that is not a JSON object"})
+		Detail: "the member responds with something that is not a JSON object"})
 }
 
 // count counts bytes up to the end of a top-level JSON value, and reports whether such a value

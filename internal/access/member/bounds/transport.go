@@ -127,7 +127,7 @@ func (t *transport) validateResponse(request *http.Request, response *http.Respo
 		_ = response.Body.Close()
 		return t.hits.Record(ExceededError{
 			Bound: Redirect, Subject: subjectOf(request.URL),
-			Detail: fmt.Sprintf("the member answers %d with a redirect to %q; redirects of members are not followed", code, redirectHost(response)),
+			Detail: fmt.Sprintf("the member responds with %d and a redirect to %q; redirects of members are not followed", code, redirectHost(response)),
 		})
 	}
 	if after := response.Header.Get("Retry-After"); after != "" {

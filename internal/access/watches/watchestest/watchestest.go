@@ -37,7 +37,7 @@ func NewServer(objects client.WithWatch, serves func(schema.GroupVersionKind) bo
 			if serves(kind) {
 				return servedkinds.Served, nil
 			}
-			return servedkinds.Absent, nil
+			return servedkinds.NotServed, nil
 		},
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// Replicas implements interpreter.Answerer.
+// Replicas implements interpreter.Operations.
 func (f functions) Replicas(
 	ctx context.Context, template *unstructured.Unstructured,
 ) (replicas int32, requirements *workv1alpha2.ReplicaRequirements, err error) {
@@ -103,7 +103,7 @@ func decodeList[T any](s *sandbox, value lua.LValue, what string) (list []T, err
 	return list, unmarshal(text, what, &interpreter.ComponentTexts{}, &list)
 }
 
-// Components implements interpreter.Answerer.
+// Components implements interpreter.Operations.
 func (f functions) Components(ctx context.Context, template *unstructured.Unstructured) (components []workv1alpha2.Component, err error) {
 	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
 		if results[0] == lua.LNil {
@@ -135,7 +135,7 @@ func validateComponents(components []workv1alpha2.Component) error {
 	return nil
 }
 
-// ReviseReplicas implements interpreter.Answerer.
+// ReviseReplicas implements interpreter.Operations.
 func (f functions) ReviseReplicas(
 	ctx context.Context, template *unstructured.Unstructured, replicas int64,
 ) (revised *unstructured.Unstructured, err error) {
@@ -146,7 +146,7 @@ func (f functions) ReviseReplicas(
 	return revised, err
 }
 
-// Retain implements interpreter.Answerer.
+// Retain implements interpreter.Operations.
 func (f functions) Retain(
 	ctx context.Context, desired, observed *unstructured.Unstructured,
 ) (retained *unstructured.Unstructured, err error) {
@@ -192,7 +192,7 @@ func validateIdentity(before, after *unstructured.Unstructured) error {
 	return nil
 }
 
-// AggregateStatus implements interpreter.Answerer.
+// AggregateStatus implements interpreter.Operations.
 func (f functions) AggregateStatus(
 	ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
 ) (aggregated *unstructured.Unstructured, err error) {
@@ -237,7 +237,7 @@ func (s *sandbox) withStatus(result lua.LValue, template *unstructured.Unstructu
 	return &unstructured.Unstructured{Object: changed}, nil
 }
 
-// ReflectStatus implements interpreter.Answerer.
+// ReflectStatus implements interpreter.Operations.
 func (f functions) ReflectStatus(ctx context.Context, memberObject *unstructured.Unstructured) (status *runtime.RawExtension, err error) {
 	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) error {
 		if results[0].Type() != lua.LTTable {
@@ -260,7 +260,7 @@ func (f functions) ReflectStatus(ctx context.Context, memberObject *unstructured
 	return status, err
 }
 
-// IsHealthy implements interpreter.Answerer.
+// IsHealthy implements interpreter.Operations.
 func (f functions) IsHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (healthy bool, err error) {
 	err = f[0].call(ctx, 1, func(_ *sandbox, results []lua.LValue) error {
 		value, ok := results[0].(lua.LBool)
@@ -273,7 +273,7 @@ func (f functions) IsHealthy(ctx context.Context, memberObject *unstructured.Uns
 	return healthy, err
 }
 
-// Dependencies implements interpreter.Answerer. It returns the union of all functions' results, sorted by
+// Dependencies implements interpreter.Operations. It returns the union of all functions' results, sorted by
 // API version, kind, namespace and name.
 func (f functions) Dependencies(
 	ctx context.Context, template *unstructured.Unstructured,

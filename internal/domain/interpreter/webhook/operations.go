@@ -63,7 +63,7 @@ func (o *operation) askForPatch(
 	return patched, nil
 }
 
-// Replicas implements interpreter.Answerer.
+// Replicas implements interpreter.Operations.
 func (o *operation) Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	response, err := o.askAbout(ctx, template)
 	if err != nil {
@@ -83,7 +83,7 @@ func (o *operation) Replicas(ctx context.Context, template *unstructured.Unstruc
 	return *response.Replicas, response.ReplicaRequirements, nil
 }
 
-// Components implements interpreter.Answerer.
+// Components implements interpreter.Operations.
 func (o *operation) Components(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error) {
 	response, err := o.askAbout(ctx, template)
 	if err != nil {
@@ -95,7 +95,7 @@ func (o *operation) Components(ctx context.Context, template *unstructured.Unstr
 	return response.Components, nil
 }
 
-// ReviseReplicas implements interpreter.Answerer.
+// ReviseReplicas implements interpreter.Operations.
 func (o *operation) ReviseReplicas(
 	ctx context.Context, template *unstructured.Unstructured, replicas int64,
 ) (*unstructured.Unstructured, error) {
@@ -110,7 +110,7 @@ func (o *operation) ReviseReplicas(
 	return o.askForPatch(ctx, template, request)
 }
 
-// Retain implements interpreter.Answerer.
+// Retain implements interpreter.Operations.
 func (o *operation) Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	request, err := o.newRequest(desired)
 	if err != nil {
@@ -122,7 +122,7 @@ func (o *operation) Retain(ctx context.Context, desired, observed *unstructured.
 	return o.askForPatch(ctx, desired, request)
 }
 
-// AggregateStatus implements interpreter.Answerer. It uses only the patched template's status, because the
+// AggregateStatus implements interpreter.Operations. It uses only the patched template's status, because the
 // other fields belong to the user.
 func (o *operation) AggregateStatus(
 	ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
@@ -139,7 +139,7 @@ func (o *operation) AggregateStatus(
 	return withStatusOf(template, patched), nil
 }
 
-// ReflectStatus implements interpreter.Answerer.
+// ReflectStatus implements interpreter.Operations.
 func (o *operation) ReflectStatus(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	response, err := o.askAbout(ctx, memberObject)
 	if err != nil {
@@ -156,7 +156,7 @@ func (o *operation) ReflectStatus(ctx context.Context, memberObject *unstructure
 	return response.RawStatus, nil
 }
 
-// IsHealthy implements interpreter.Answerer.
+// IsHealthy implements interpreter.Operations.
 func (o *operation) IsHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	response, err := o.askAbout(ctx, memberObject)
 	if err != nil {
@@ -168,7 +168,7 @@ func (o *operation) IsHealthy(ctx context.Context, memberObject *unstructured.Un
 	return *response.Healthy, nil
 }
 
-// Dependencies implements interpreter.Answerer. A missing field counts as an empty list, because encoders
+// Dependencies implements interpreter.Operations. A missing field counts as an empty list, because encoders
 // omit empty lists.
 func (o *operation) Dependencies(
 	ctx context.Context, template *unstructured.Unstructured,

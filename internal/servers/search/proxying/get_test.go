@@ -74,7 +74,7 @@ func TestGetErrors(t *testing.T) {
 			path: "/api/v1/namespaces/a/pods/none", prepare: denyGet("m1", "m2"), want: apierrors.IsForbidden, message: `"alice" cannot get`,
 		},
 		"only the cluster of the object denies it": {path: "/api/v1/namespaces/a/pods/p1", prepare: denyGet("m1"), want: apierrors.IsNotFound, message: "not found"},
-		"the rights in the cluster of the object are unknown": {
+		"the permissions in the cluster of the object are unknown": {
 			path: "/api/v1/namespaces/a/pods/p1", prepare: func(f *fixture) { f.broken["m1"] = true }, want: apierrors.IsServiceUnavailable, message: "m1",
 		},
 		"a cluster that is not cached yet does not answer": {

@@ -64,11 +64,11 @@ func TestList(t *testing.T) {
 			},
 			want: []string{"m1:a/p1", "m1:b/p2"}, wantWarning: "occurs twice",
 		},
-		"a caller without rights in a cluster does not see its cached objects": {
+		"a caller without permissions in a cluster does not see its cached objects": {
 			path: "/api/v1/pods?resourceVersion=0", prepare: func(f *fixture) { f.denied["alice list pods m1"] = true },
 			want: []string{"m2:a/p3"}, wantWarning: `user \"alice\" cannot list resource \"pods\"`,
 		},
-		"unknown rights are no rights": {
+		"unknown permissions are no permissions": {
 			path: "/api/v1/pods?resourceVersion=0", prepare: func(f *fixture) { f.broken["m1"] = true },
 			want: []string{"m2:a/p3"}, wantWarning: "no answer",
 		},

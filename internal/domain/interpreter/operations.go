@@ -10,9 +10,9 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Answerer implements operations on a kind, for example by a script or a webhook. The methods have the
+// Operations are the operations on one kind, which a script or a webhook implements. The methods have the
 // contracts of the fields with the same names in Rules.
-type Answerer interface {
+type Operations interface {
 	Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error)
 	Components(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error)
 	ReviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
@@ -25,9 +25,9 @@ type Answerer interface {
 	Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
 }
 
-// RulesOf returns rules whose operations may be implemented by different Answerers. find returns the
-// Answerer for an operation, or false if there is none.
-func RulesOf[A Answerer](find func(configv1alpha1.InterpreterOperation) (answerer A, found bool)) Rules {
+// RulesOf returns rules in which each operation may have another implementation. find returns the
+// implementation of the given operation, or false if there is none.
+func RulesOf[A Operations](find func(configv1alpha1.InterpreterOperation) (implementation A, found bool)) Rules {
 	var rules Rules
 	if a, found := find(configv1alpha1.InterpreterOperationInterpretReplica); found {
 		rules.Replicas = a.Replicas
