@@ -327,10 +327,10 @@ func TestDeadlineOfCallerCausesPause(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
-		if _, err := call(ctx, b.caller, b.slow); err == nil || !strings.Contains(err.Error(), "no answer before the deadline of the caller") {
+		if _, err := call(ctx, b.caller, b.slow); err == nil || !strings.Contains(err.Error(), "no response before the deadline of the caller") {
 			b.Errorf("err = %v", err)
 		}
-		b.expect(b.slow, "no answer before the deadline of the caller", 0)
+		b.expect(b.slow, "no response before the deadline of the caller", 0)
 	})
 }
 
