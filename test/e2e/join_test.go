@@ -48,7 +48,7 @@ func TestJoinErrors(t *testing.T) {
 		},
 		"unreachable member is named with its address": {
 			name: "other", context: spareMember, kubeconfig: unreachableKubeconfig, code: 1,
-			wantStderr: []string{`member "other"`, "https://127.0.0.1:1", "No answer", "check that the API server is running"},
+			wantStderr: []string{`member "other"`, "https://127.0.0.1:1", "No response", "check that the API server is running"},
 		},
 		"cluster registered under another name": {
 			name: "other", context: member1, code: 1, wantStderr: []string{`registered as Cluster "member1"`, "unjoin it first"},

@@ -28,7 +28,7 @@ func TestHTTPProbeResult(t *testing.T) {
 	}{
 		"success":              {respondWith(http.StatusOK), ""},
 		"a redirect":           {respondWith(http.StatusFound), ""},
-		"a server error":       {respondWith(http.StatusInternalServerError), "answered 500"},
+		"a server error":       {respondWith(http.StatusInternalServerError), "responded with 500"},
 		"a truncated response": {truncated, "unexpected EOF"},
 		"no response in time":  {hangs, "context deadline exceeded"},
 	}
