@@ -212,11 +212,11 @@ func (q *MemberQueues) runWorker(ctx context.Context, cluster string, member *me
 		if shutdown {
 			return
 		}
-		q.handle(ctx, cluster, member, key, priority)
+		q.processKey(ctx, cluster, member, key, priority)
 	}
 }
 
-func (q *MemberQueues) handle(ctx context.Context, cluster string, member *memberQueue, key types.NamespacedName, priority int) {
+func (q *MemberQueues) processKey(ctx context.Context, cluster string, member *memberQueue, key types.NamespacedName, priority int) {
 	defer member.queue.Done(key)
 	logger := klog.FromContext(ctx).WithValues("controller", q.options.Name, "member", cluster, "object", key)
 	recoveries := member.recoveryCount()

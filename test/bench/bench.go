@@ -59,7 +59,7 @@ func run(ctx context.Context, arguments []string) error {
 	if err := errors.Join(b.measure(ctx, chosen), b.report.save(os.Stdout, o.json)); err != nil || o.budget == "" {
 		return err
 	}
-	return checkBudget(o.budget, b.report)
+	return verifyBudget(o.budget, b.report)
 }
 
 // bench is one run of the program.

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// budgetLine is the recorded value of one measurement, and the largest accepted one.
+// budgetLine is the recorded value of one measurement, and the largest accepted value.
 type budgetLine struct {
 	Scenario string  `json:"scenario"`
 	What     string  `json:"what"`
@@ -18,9 +18,9 @@ type budgetLine struct {
 
 var errOverBudget = errors.New("over budget")
 
-// checkBudget returns an error for each line of the budget file that the report exceeds, and for each
+// verifyBudget returns an error for each line of the budget file that the report exceeds, and for each
 // line that the report lacks.
-func checkBudget(file string, r *report) error {
+func verifyBudget(file string, r *report) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("reading the budget: %w", err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestCheckBudget(t *testing.T) {
+func TestVerifyBudget(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "budget.json")
 	budget := `[{"scenario": "burst", "what": "writes", "unit": "requests", "recorded": 10, "max": 11}]`
 	if err := os.WriteFile(file, []byte(budget), 0o600); err != nil {
@@ -27,7 +27,7 @@ func TestCheckBudget(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := checkBudget(file, &report{Rows: []row{test.row}})
+			err := verifyBudget(file, &report{Rows: []row{test.row}})
 			if (err != nil) != (test.wantErr != "") || err != nil && (!strings.Contains(err.Error(), test.wantErr) || !errors.Is(err, errOverBudget)) {
 				t.Errorf("the error is %v, want %q", err, test.wantErr)
 			}
@@ -35,12 +35,12 @@ func TestCheckBudget(t *testing.T) {
 	}
 }
 
-func TestCheckBudgetNamesTheFile(t *testing.T) {
+func TestVerifyBudgetNamesTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "budget.json")
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkBudget(file, &report{}); err == nil || !strings.Contains(err.Error(), file) {
+	if err := verifyBudget(file, &report{}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("the error for an invalid file is %v", err)
 	}
 }

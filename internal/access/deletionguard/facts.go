@@ -57,7 +57,7 @@ func (f *factCollector) verifyRequired(ctx context.Context, cluster *clusterv1al
 	return facts, err
 }
 
-// recordOwner records the state of the owner of a Work. The owner is a binding of the Work, or the
+// recordOwner records the state of the Work's owner. The owner is a binding of the Work, or the
 // Namespace that the Work delivers.
 func (f *factCollector) recordOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster,
 	karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
@@ -142,9 +142,9 @@ func (f *factCollector) areCopiesCurrent(ctx context.Context, bound binding.Obje
 	return true, nil
 }
 
-// recordDependents records the explanations of the dependents of an attached binding, which are the
-// bindings that require it. A dependent that is still assigned to the cluster, or that does not
-// exist, explains nothing.
+// recordDependents records how the dependents of an attached binding explain the deletion. Dependents
+// are the bindings that require the attached binding. A dependent that is still assigned to the
+// cluster, or that does not exist, explains nothing.
 func (f *factCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster,
 	karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if bound.BindingSpec().Placement != nil {

@@ -55,7 +55,7 @@ func (c *templateStateCache) get(binding string, now time.Time) (guard.TemplateS
 	return cached.state, ok && now.Sub(cached.readAt) <= ttl
 }
 
-// readTemplateState returns the state of the template of a Work whose owner does not exist.
+// readTemplateState returns the template state of a Work whose owner does not exist.
 func (f *factCollector) readTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
 	id, now := bindingID(karmadaWork), f.now()
 	if state, ok := f.templates.get(id, now); ok {
@@ -97,7 +97,7 @@ func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
 	return o, true
 }
 
-// readUncachedTemplateState reads the state of the template of a Work from the API server.
+// readUncachedTemplateState reads the Work's template state from the API server.
 func (f *factCollector) readUncachedTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
 	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
 		// A Work without a manifest has no objects in the member.

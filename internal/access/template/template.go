@@ -50,7 +50,7 @@ func NewReader(manager *watches.Manager, live client.Reader) *Reader {
 // the kind is not watched, it calls the API server.
 func (r *Reader) GetCached(ctx context.Context, kind schema.GroupVersionKind,
 	key types.NamespacedName) (*unstructured.Unstructured, error) {
-	if object, isUsable := r.getWatched(ctx, kind, key); isUsable {
+	if object, isUsable := r.getFromWatch(ctx, kind, key); isUsable {
 		return object, nil
 	}
 	return r.GetLive(ctx, kind, key)
@@ -60,7 +60,7 @@ func (r *Reader) GetCached(ctx context.Context, kind schema.GroupVersionKind,
 // template does not exist, because an object that refers to a template may be observed earlier than
 // the template.
 func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	if object, _ := r.getWatched(ctx, kind, key); object != nil {
+	if object, _ := r.getFromWatch(ctx, kind, key); object != nil {
 		return object, nil
 	}
 	return r.GetLive(ctx, kind, key)
@@ -101,7 +101,7 @@ func (r *Reader) GetLive(ctx context.Context, kind schema.GroupVersionKind, key 
 // the cluster-scoped objects.
 func (r *Reader) List(ctx context.Context, kind schema.GroupVersionKind, namespace string,
 	selector labels.Selector) ([]*unstructured.Unstructured, error) {
-	watched, isUsable := r.listWatched(ctx, kind, namespace, selector)
+	watched, isUsable := r.listFromWatch(ctx, kind, namespace, selector)
 	if !isUsable {
 		var err error
 		if watched, err = r.listLive(ctx, kind, namespace, selector); err != nil {
@@ -121,11 +121,11 @@ func (r *Reader) List(ctx context.Context, kind schema.GroupVersionKind, namespa
 // ListCached returns all objects of a kind in all namespaces from the watch of the kind. It returns no
 // objects if no watch contains all of them.
 func (r *Reader) ListCached(ctx context.Context, kind schema.GroupVersionKind) []*unstructured.Unstructured {
-	found, _ := r.listWatched(ctx, kind, "", labels.Everything())
+	found, _ := r.listFromWatch(ctx, kind, "", labels.Everything())
 	return found
 }
 
-func (r *Reader) getWatched(ctx context.Context, kind schema.GroupVersionKind,
+func (r *Reader) getFromWatch(ctx context.Context, kind schema.GroupVersionKind,
 	key types.NamespacedName) (*unstructured.Unstructured, bool) {
 	objects, isListed := r.objects(ctx, kind)
 	if !isListed {
@@ -134,7 +134,7 @@ func (r *Reader) getWatched(ctx context.Context, kind schema.GroupVersionKind,
 	return objects.Get(key)
 }
 
-func (r *Reader) listWatched(ctx context.Context, kind schema.GroupVersionKind, namespace string,
+func (r *Reader) listFromWatch(ctx context.Context, kind schema.GroupVersionKind, namespace string,
 	selector labels.Selector) ([]*unstructured.Unstructured, bool) {
 	objects, isListed := r.objects(ctx, kind)
 	if !isListed {

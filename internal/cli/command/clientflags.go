@@ -116,7 +116,7 @@ func (c *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Targe
 	}
 	existing, err := clusters.Names(ctx)
 	if apierrors.IsForbidden(err) && len(wanted) > 0 {
-		return getMembers(ctx, clusters, wanted)
+		return getNamedMembers(ctx, clusters, wanted)
 	}
 	if err != nil {
 		return nil, err
@@ -133,9 +133,9 @@ func (c *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Targe
 	return found, nil
 }
 
-// getMembers reads the wanted members one by one, for a user who has the permission to get Clusters but not to list
+// getNamedMembers reads the wanted members one by one, for a user who has the permission to get Clusters but not to list
 // them.
-func getMembers(ctx context.Context, clusters ClusterClient, wanted []string) ([]Target, error) {
+func getNamedMembers(ctx context.Context, clusters ClusterClient, wanted []string) ([]Target, error) {
 	sorted := slices.Sorted(slices.Values(wanted))
 	var found []Target
 	for _, name := range slices.Compact(sorted) {
