@@ -18,7 +18,7 @@ type options struct {
 	processes     map[string]int
 	processesFile string
 	children      bool
-	// programMetrics has the metrics URL of each program whose allocations are measured.
+	// programMetrics maps each program's name to the URL of its metrics.
 	programMetrics map[string]string
 
 	run            []string
@@ -75,7 +75,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		`JSON file with the processes, [{"name":"karmada","pid":1}]; it is read again after a restart`)
 	flags.BoolVar(&o.children, "process-children", o.children, "include the descendants of these processes")
 	flags.StringToStringVar(&o.programMetrics, "program-metrics", o.programMetrics,
-		"name=URL of the metrics of a program whose heap allocations are measured; repeatable")
+		"name=URL of a program's metrics, from which its CPU time, memory and heap allocations are read; repeatable")
 	flags.StringSliceVar(&o.run, "run", o.run, "scenarios to run: latency, burst, update, restart, frozen, delete, idle, schedule, search")
 	flags.IntVar(&o.singles, "singles", o.singles, "number of templates of the latency scenario")
 	flags.IntVar(&o.templates, "templates", o.templates, "number of templates of the other scenarios")

@@ -56,7 +56,8 @@ func (p *program) stop() {
 	<-p.ended
 }
 
-// readMetrics reads the named metrics of a program. The value is the sum of all label values.
+// readMetrics reads a program's metrics with the given names. Each value is the sum of the metric's time series. The returned
+// map lacks the metrics that the program does not have.
 func readMetrics(ctx context.Context, client *http.Client, address string, names ...string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

@@ -2,15 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"time"
 )
 
-// sample is one reading of all processes and counters. The difference of two samples is the
-// cost of a scenario.
+// sample contains the processes' usage and all counters at one time. The difference between two
+// samples is a scenario's cost.
 type sample struct {
+	// processes has the usage of the measured processes and of the programs in --program-metrics.
 	processes   map[string]usage
 	allocations map[string]allocations
 	karmada     counters
@@ -23,10 +25,7 @@ type allocations struct{ objects, bytes float64 }
 func (b *bench) sample(ctx context.Context) (sample, error) {
 	var s sample
 	var err error
-	if s.processes, err = b.usage(); err != nil {
-		return s, err
-	}
-	if s.allocations, err = b.allocations(ctx); err != nil {
+	if s.processes, s.allocations, err = b.readUsage(ctx); err != nil {
 		return s, err
 	}
 	if s.karmada, err = scrapeCounters(ctx, b.fleet.karmada); err != nil {
@@ -42,33 +41,58 @@ func (b *bench) sample(ctx context.Context) (sample, error) {
 	return s, nil
 }
 
-func (b *bench) usage() (map[string]usage, error) {
+// readUsage reads the usage of the measured processes, and the usage and the allocations of the programs in --program-metrics.
+func (b *bench) readUsage(ctx context.Context) (map[string]usage, map[string]allocations, error) {
 	pids, err := b.options.pids()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return processReader{proc: os.DirFS("/proc"), children: b.options.children}.usageByName(pids)
-}
-
-// allocations reads the allocations of the programs in --program-metrics.
-func (b *bench) allocations(ctx context.Context) (map[string]allocations, error) {
-	const objects, size = "go_memstats_mallocs_total", "go_memstats_alloc_bytes_total"
-	read := map[string]allocations{}
+	used, err := processReader{proc: os.DirFS("/proc"), children: b.options.children}.usageByName(pids)
+	if err != nil {
+		return nil, nil, err
+	}
+	allocated := map[string]allocations{}
 	for name, address := range b.options.programMetrics {
-		values, err := readMetrics(ctx, http.DefaultClient, address, objects, size)
-		if err != nil {
-			return nil, fmt.Errorf("reading the metrics of %s: %w", name, err)
+		if _, isMeasured := used[name]; isMeasured {
+			return nil, nil, fmt.Errorf("%w: choose another name for %s in --program-metrics", errDuplicateName, name)
 		}
-		read[name] = allocations{objects: values[objects], bytes: values[size]}
+		if used[name], allocated[name], err = readProgram(ctx, http.DefaultClient, address); err != nil {
+			return nil, nil, fmt.Errorf("reading the metrics of %s: %w", name, err)
+		}
 	}
-	return read, nil
+	return used, allocated, nil
 }
 
-// sampleSettled takes the sample at the end of a measurement. It reads CPU time at once,
-// because an idle control plane uses CPU time too. It reads the write counters after a
-// delay, so that late writes are included.
+var (
+	errDuplicateName = errors.New("a process and a program have the same name")
+	errMissingMetric = errors.New("the program does not have the metric")
+)
+
+// readProgram reads a program's usage and allocations from its metrics.
+func readProgram(ctx context.Context, client *http.Client, address string) (usage, allocations, error) {
+	const (
+		cpuSeconds, residentBytes       = "process_cpu_seconds_total", "process_resident_memory_bytes"
+		allocatedObjects, allocatedSize = "go_memstats_mallocs_total", "go_memstats_alloc_bytes_total"
+	)
+	names := []string{cpuSeconds, residentBytes, allocatedObjects, allocatedSize}
+	values, err := readMetrics(ctx, client, address, names...)
+	if err != nil {
+		return usage{}, allocations{}, err
+	}
+	for _, name := range names {
+		if _, isPresent := values[name]; !isPresent {
+			return usage{}, allocations{}, fmt.Errorf("%w: %s at %s", errMissingMetric, name, address)
+		}
+	}
+	return usage{cpu: time.Duration(values[cpuSeconds] * float64(time.Second)), rss: int64(values[residentBytes])},
+		allocations{objects: values[allocatedObjects], bytes: values[allocatedSize]}, nil
+}
+
+// sampleSettled takes the sample at the end of a measurement. It reads CPU time immediately,
+// because an idle control plane also uses CPU time. It reads the other counters after the
+// duration of --settle, so that late writes are included.
 func (b *bench) sampleSettled(ctx context.Context) (sample, error) {
-	used, err := b.usage()
+	used, _, err := b.readUsage(ctx)
 	if err != nil {
 		return sample{}, err
 	}
