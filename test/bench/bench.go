@@ -81,6 +81,8 @@ type scenario struct {
 // scenarios lists the scenarios in the order in which they run. update, restart and delete
 // use the templates of burst, and create those that do not exist.
 var scenarios = []scenario{
+	{name: directScenario, help: "the same Deployments written to the members without Karmada: the limit for latency and burst",
+		run: (*bench).direct},
 	{name: "latency", help: "templates one at a time: the time until they are ready in all members and show it in their status",
 		run: (*bench).latency},
 	{name: "burst", help: "many templates at once: the rate and the cost", run: (*bench).burst},

@@ -24,8 +24,23 @@ type bulkChange struct {
 	templateCondition condition
 }
 
+// Quantities that several scenarios report.
+const (
+	inMembers        = "in every member"
+	inTemplates      = "known to every template"
+	statusInTemplate = "status back in the template"
+	presentInMembers = "present in every member"
+	readyInMembers   = "ready in every member"
+	goneFromMembers  = "gone from every member"
+)
+
 func (b *bench) burst(ctx context.Context) error {
-	return b.measureBulkChange(ctx, b.bulkCreation())
+	if err := b.measureBulkChange(ctx, b.bulkCreation()); err != nil {
+		return err
+	}
+	b.report.addShareOfDirect("burst", inMembers, inMembers, "templates/s")
+	b.report.addShareOfDirect("burst", inTemplates, readyInMembers, "templates/s")
+	return nil
 }
 
 func (b *bench) update(ctx context.Context) error {
@@ -44,7 +59,12 @@ func (b *bench) remove(ctx context.Context) error {
 	if err := b.ensureTemplates(ctx); err != nil {
 		return err
 	}
-	return b.measureBulkChange(ctx, bulkChange{scenario: "delete", apply: b.delete, memberCondition: isAbsent, templateCondition: isAbsent})
+	deletion := bulkChange{scenario: "delete", apply: b.delete, memberCondition: isAbsent, templateCondition: isAbsent}
+	if err := b.measureBulkChange(ctx, deletion); err != nil {
+		return err
+	}
+	b.report.addShareOfDirect("delete", inMembers, goneFromMembers, "templates/s")
+	return nil
 }
 
 func (b *bench) bulkCreation() bulkChange {
@@ -55,7 +75,7 @@ func (b *bench) bulkCreation() bulkChange {
 func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		list := b.burstTemplateNames()
-		inMembers, inTemplates := o.expectInMembers(list, w.memberCondition), o.expectInKarmada(list, w.templateCondition)
+		arrived, known := o.expectInMembers(list, w.memberCondition), o.expectInKarmada(list, w.templateCondition)
 		before, err := b.sample(ctx)
 		if err != nil {
 			return err
@@ -65,7 +85,7 @@ func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 			return err
 		}
 		sent := time.Now()
-		if err := awaitAll(ctx, slices.Concat(inMembers, inTemplates)...); err != nil {
+		if err := awaitAll(ctx, slices.Concat(arrived, known)...); err != nil {
 			return err
 		}
 		after, err := b.sampleSettled(ctx)
@@ -73,8 +93,8 @@ func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 			return err
 		}
 		b.report.addDuration(w.scenario, "all requests answered", sent.Sub(start), len(list))
-		b.report.addDuration(w.scenario, "in every member", lastMetAt(inMembers).Sub(start), len(list))
-		b.report.addDuration(w.scenario, "known to every template", lastMetAt(inTemplates).Sub(start), len(list))
+		b.report.addDuration(w.scenario, inMembers, lastMetAt(arrived).Sub(start), len(list))
+		b.report.addDuration(w.scenario, inTemplates, lastMetAt(known).Sub(start), len(list))
 		b.report.addCost(w.scenario, before, after, len(list))
 		return nil
 	})
@@ -100,12 +120,20 @@ func (b *bench) ensureTemplates(ctx context.Context) error {
 
 func (b *bench) burstTemplateNames() []string { return numberedNames("web", b.options.templates) }
 
+// create creates the templates that do not exist.
 func (b *bench) create(ctx context.Context, list []string) error {
-	return b.forEach(list, func(name string) error {
-		_, err := b.fleet.karmada.typed.AppsV1().Deployments(b.fleet.namespace).
-			Create(ctx, templateFor(name, b.options.replicas), metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating Deployment %s: %w", name, err)
+	return b.createIn(ctx, []*cluster{b.fleet.karmada}, list)
+}
+
+// createIn creates the Deployments that do not exist in each of the clusters.
+func (b *bench) createIn(ctx context.Context, clusters []*cluster, names []string) error {
+	return b.forEach(names, func(name string) error {
+		for _, c := range clusters {
+			template := templateFor(name, b.options.replicas)
+			_, err := c.typed.AppsV1().Deployments(b.fleet.namespace).Create(ctx, template, metav1.CreateOptions{})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("creating Deployment %s in %s: %w", name, c.name, err)
+			}
 		}
 		return nil
 	})
@@ -129,12 +157,18 @@ func (b *bench) changeImage(ctx context.Context, list []string) error {
 }
 
 func (b *bench) delete(ctx context.Context, list []string) error {
+	return b.deleteIn(ctx, []*cluster{b.fleet.karmada}, list)
+}
+
+// deleteIn deletes the Deployments in each of the clusters.
+func (b *bench) deleteIn(ctx context.Context, clusters []*cluster, names []string) error {
 	background := metav1.DeletePropagationBackground
-	return b.forEach(list, func(name string) error {
-		err := b.fleet.karmada.typed.AppsV1().Deployments(b.fleet.namespace).
-			Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
-		if err != nil {
-			return fmt.Errorf("deleting Deployment %s: %w", name, err)
+	return b.forEach(names, func(name string) error {
+		for _, c := range clusters {
+			err := c.typed.AppsV1().Deployments(b.fleet.namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
+			if err != nil {
+				return fmt.Errorf("deleting Deployment %s in %s: %w", name, c.name, err)
+			}
 		}
 		return nil
 	})

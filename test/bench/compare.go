@@ -73,7 +73,7 @@ func valuesByMeasurement(reports []report) (values map[measurement][]float64, or
 	values = map[measurement][]float64{}
 	for _, r := range reports {
 		for _, row := range r.Rows {
-			m := measurement{row.Scenario, row.What, row.Unit}
+			m := row.measurement()
 			if values[m] == nil {
 				order = append(order, m)
 			}

@@ -79,8 +79,8 @@ func (b *bench) reportLatency(journeys []propagationTimes) {
 		quantity string
 		value    func(propagationTimes) time.Duration
 	}{
-		{"present in every member", func(j propagationTimes) time.Duration { return j.presentAfter }},
-		{"status back in the template", func(j propagationTimes) time.Duration { return j.aggregatedAfter }},
+		{presentInMembers, func(j propagationTimes) time.Duration { return j.presentAfter }},
+		{statusInTemplate, func(j propagationTimes) time.Duration { return j.aggregatedAfter }},
 		{"of that, the member itself", func(j propagationTimes) time.Duration { return j.memberReadyTime }},
 		{"of that, above the member", propagationTimes.controlPlaneTime},
 	} {
@@ -88,9 +88,10 @@ func (b *bench) reportLatency(journeys []propagationTimes) {
 		for _, j := range journeys {
 			times = append(times, part.value(j))
 		}
-		b.report.add("latency", part.quantity+", p50", milliseconds(percentile(times, 50)), "ms")
-		b.report.add("latency", part.quantity+", p99", milliseconds(percentile(times, 99)), "ms")
+		b.report.addPercentiles("latency", part.quantity, times)
 	}
+	b.report.addShareOfDirect("latency", presentInMembers+", p50", presentInMembers+", p50", "ms")
+	b.report.addShareOfDirect("latency", statusInTemplate+", p50", readyInMembers+", p50", "ms")
 }
 
 // allReplicas returns the number of ready replicas in the template when every member has

@@ -31,6 +31,8 @@ type row struct {
 	Unit     string  `json:"unit"`
 }
 
+func (r row) measurement() measurement { return measurement{r.Scenario, r.What, r.Unit} }
+
 func newReport(o options) *report {
 	return &report{
 		Machine:   fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
@@ -53,6 +55,31 @@ func (r *report) addDuration(scenario, quantity string, duration time.Duration, 
 func (r *report) addRate(scenario, quantity string, duration time.Duration, count int, unit string) {
 	r.add(scenario, quantity, duration.Seconds(), "s")
 	r.add(scenario, quantity, float64(count)/duration.Seconds(), unit)
+}
+
+// addPercentiles reports the p50 and the p99 of the given times.
+func (r *report) addPercentiles(scenario, quantity string, times []time.Duration) {
+	r.add(scenario, quantity+", p50", milliseconds(percentile(times, 50)), "ms")
+	r.add(scenario, quantity+", p99", milliseconds(percentile(times, 99)), "ms")
+}
+
+// addShareOfDirect reports the scenario's quantity divided by directQuantity of the scenario direct, which has the same unit.
+// It reports nothing if the run does not include direct.
+func (r *report) addShareOfDirect(scenario, quantity, directQuantity, unit string) {
+	value, _ := r.value(measurement{scenario, quantity, unit})
+	if directValue, isMeasured := r.value(measurement{directScenario, directQuantity, unit}); isMeasured && directValue > 0 {
+		r.add(scenario, quantity, value/directValue, "of direct")
+	}
+}
+
+// value returns the value of the last row with the given measurement.
+func (r *report) value(m measurement) (value float64, isMeasured bool) {
+	for _, row := range slices.Backward(r.Rows) {
+		if row.measurement() == m {
+			return row.Value, true
+		}
+	}
+	return 0, false
 }
 
 // addCost reports the difference between two samples, divided by the number of templates.
