@@ -28,7 +28,7 @@ func successMessage(bound binding.Object) string {
 	if !binding.IsNamespaced(bound) {
 		colon = ""
 	}
-	return fmt.Sprintf("%s Result%s {%s}", messageScheduled, colon, placement.DescribeTargets(bound.BindingSpec()))
+	return fmt.Sprintf("%s Result%s {%s}", binding.MessageScheduled, colon, placement.DescribeTargets(bound.BindingSpec()))
 }
 
 // recordFailureEvents records on the binding and on the template why the binding, or some of its

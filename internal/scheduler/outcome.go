@@ -40,9 +40,6 @@ const (
 // exceed a FederatedResourceQuota.
 const reasonQuotaExceeded = metav1.StatusReason(workv1alpha2.BindingReasonQuotaExceeded)
 
-// messageScheduled is the message of the condition and the event after a success.
-const messageScheduled = "Binding has been scheduled successfully."
-
 // outcome is the result of a pass.
 type outcome struct {
 	// err is the reason why the binding is not scheduled, or nil.
@@ -91,15 +88,20 @@ func desiredBinding(p pass, result placement.Result, err error) (binding.Object,
 		return stored, newOutcome(encodingErr)
 	}
 	if appliedPlacement(stored) != applied {
-		annotations := maps.Clone(desired.GetAnnotations())
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[policyv1alpha1.AppliedPlacementAnnotation] = applied
-		desired.SetAnnotations(annotations)
+		setAnnotation(desired, policyv1alpha1.AppliedPlacementAnnotation, applied)
 	}
 	placement.RecordClustersWithoutAPI(desired, result.ClustersWithoutAPI)
 	return desired, out
+}
+
+// setAnnotation sets an annotation in a copy of the binding's annotations.
+func setAnnotation(bound binding.Object, name, value string) {
+	annotations := maps.Clone(bound.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[name] = value
+	bound.SetAnnotations(annotations)
 }
 
 // withTargets returns a copy of the pass's binding with the result's targets. Clusters that a changed
@@ -141,7 +143,7 @@ func departedClusters(p pass, before []workv1alpha2.TargetCluster, desired bindi
 func newOutcome(err error) outcome {
 	out := outcome{err: err, reason: placement.Reason(err)}
 	if err == nil {
-		out.message = messageScheduled
+		out.message = binding.MessageScheduled
 		return out
 	}
 	out.message = err.Error()

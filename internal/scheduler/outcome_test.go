@@ -318,15 +318,15 @@ func TestNoteAboutFailedEstimators(t *testing.T) {
 		outcome outcome
 		want    string
 	}{
-		"a first success":                         {nil, outcome{isPlaced: true, failedEstimators: failed}, messageScheduled + note},
-		"a success of a new generation":           {scheduled(1, messageScheduled), outcome{isPlaced: true, failedEstimators: failed}, messageScheduled + note},
-		"a success without failed estimators":     {scheduled(1, messageScheduled+note), outcome{isPlaced: true}, messageScheduled},
-		"the same success does not get a note":    {scheduled(2, messageScheduled), outcome{isPlaced: true, failedEstimators: failed}, messageScheduled},
-		"the same success keeps its note":         {scheduled(2, messageScheduled+note), outcome{isPlaced: true}, messageScheduled + note},
-		"a binding that is not scheduled":         {scheduled(1, messageScheduled+note), outcome{}, messageScheduled + note},
-		"a failure has the current note":          {scheduled(2, messageScheduled), outcome{err: errors.New("x"), message: "No room", failedEstimators: failed}, "No room." + note},
+		"a first success":                         {nil, outcome{isPlaced: true, failedEstimators: failed}, binding.MessageScheduled + note},
+		"a success of a new generation":           {scheduled(1, binding.MessageScheduled), outcome{isPlaced: true, failedEstimators: failed}, binding.MessageScheduled + note},
+		"a success without failed estimators":     {scheduled(1, binding.MessageScheduled+note), outcome{isPlaced: true}, binding.MessageScheduled},
+		"the same success does not get a note":    {scheduled(2, binding.MessageScheduled), outcome{isPlaced: true, failedEstimators: failed}, binding.MessageScheduled},
+		"the same success keeps its note":         {scheduled(2, binding.MessageScheduled+note), outcome{isPlaced: true}, binding.MessageScheduled + note},
+		"a binding that is not scheduled":         {scheduled(1, binding.MessageScheduled+note), outcome{}, binding.MessageScheduled + note},
+		"a failure has the current note":          {scheduled(2, binding.MessageScheduled), outcome{err: errors.New("x"), message: "No room", failedEstimators: failed}, "No room." + note},
 		"the end of the failure of the estimator": {scheduled(2, "No room."+note), outcome{err: errors.New("x"), message: "No room"}, "No room"},
-		"a condition that is not changed":         {scheduled(2, messageScheduled+note), outcome{message: "-"}, ""},
+		"a condition that is not changed":         {scheduled(2, binding.MessageScheduled+note), outcome{message: "-"}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestNoteAboutFailedEstimators(t *testing.T) {
 			v := test.outcome
 			switch v.message {
 			case "":
-				v.message = messageScheduled
+				v.message = binding.MessageScheduled
 			case "-":
 				v.message = ""
 			}
@@ -350,11 +350,11 @@ func TestNoteIsBounded(t *testing.T) {
 	for i := range 1000 {
 		failures[fmt.Sprintf("member-%d", i)] = fmt.Sprintf("estimator: connecting to 10.0.0.%d: connection refused", i)
 	}
-	message := withEstimatorNote(messageScheduled, failures)
+	message := withEstimatorNote(binding.MessageScheduled, failures)
 	if len(message) > conditions.MaxMessageBytes || !strings.HasSuffix(message, " more clusters") {
 		t.Errorf("%d bytes: %s", len(message), message)
 	}
-	if !isSameExceptNote(message, messageScheduled) {
+	if !isSameExceptNote(message, binding.MessageScheduled) {
 		t.Error("the note changes the message before it")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/estimators"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/loop"
@@ -158,10 +159,10 @@ func TestFailedEstimatorsAreReported(t *testing.T) {
 	const note = "Failed estimators are ignored, and the resource summary is used: member1, member2: estimator: connection refused"
 	writes, _, stored := l.pass(t)
 	condition := conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled)
-	if diff := cmp.Diff([]string{"clusters", "status"}, writes); diff != "" || condition == nil || condition.Message != messageScheduled+" "+note {
+	if diff := cmp.Diff([]string{"clusters", "status"}, writes); diff != "" || condition == nil || condition.Message != binding.MessageScheduled+" "+note {
 		t.Errorf("condition %+v, writes:\n%s", condition, diff)
 	}
-	if diff := cmp.Diff([]string{"Normal ScheduleBindingSucceed " + messageScheduled + " Result: {member1:4}. " + note}, l.recordedEvents()); diff != "" {
+	if diff := cmp.Diff([]string{"Normal ScheduleBindingSucceed " + binding.MessageScheduled + " Result: {member1:4}. " + note}, l.recordedEvents()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	l.estimators = l.estimators[:1]
@@ -223,14 +224,14 @@ func TestConditionNamesUnknownClusters(t *testing.T) {
 					t.Errorf("message (-want +got):\n%s", diff)
 				}
 			}
-			expectMessage(messageScheduled + remark)
+			expectMessage(binding.MessageScheduled + remark)
 			if writes, _, _ := l.pass(t); len(writes) != 0 {
 				t.Errorf("the second pass writes %v", writes)
 			}
 			l.clusters.put(member("membre2"), true)
-			expectMessage(messageScheduled)
+			expectMessage(binding.MessageScheduled)
 			l.clusters.remove("membre2")
-			expectMessage(messageScheduled + remark)
+			expectMessage(binding.MessageScheduled + remark)
 		})
 	}
 }

@@ -137,7 +137,9 @@ func (s *scheduler) recordOutcome(ctx context.Context, p pass, out outcome) reco
 		return reconcile.Result{}
 	}
 	out = out.withUnknownClusters(p.stored, p.snapshot.find).withFailedEstimators(p.stored)
-	if err := s.writeStatus(ctx, p, out); err != nil {
+	if s.deferStatus(p, out) {
+		// The status is written later.
+	} else if err := s.writeStatus(ctx, p, out); err != nil {
 		if apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: conflictRetryDelay}
 		}

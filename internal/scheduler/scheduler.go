@@ -3,7 +3,8 @@
 //
 // Invariants:
 //   - A pass writes at most twice: first the targets together with the placement for which they were
-//     selected, and then the status. It writes nothing if nothing has changed.
+//     selected, and then the status. It writes nothing if nothing has changed. The status of a success
+//     is normally written by the status controller, together with the statuses of the clusters.
 //   - A write of targets requires the resourceVersion that was read, so it never reverts another
 //     client's change.
 //   - No binding is processed before all clusters are listed, because a cluster that is not in the
@@ -87,6 +88,8 @@ type scheduler struct {
 	ownWrites        *loop.Writes[request]
 	reportedFailures *reportedFailures
 	unreported       *unreportedTracker
+	// deferredStatuses holds the successes that are not in the status yet.
+	deferredStatuses *deferredStatuses
 	assumptions      *assumptions
 	metrics          metrics
 	now              func() time.Time

@@ -45,6 +45,8 @@ func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	}
 	s.scheduler.deferredEvents = newEventBacklog(func() bool { return byPriority.Len() >= busyQueueLength }, s.scheduler.now)
 	go s.scheduler.deferredEvents.run(ctx)
+	s.scheduler.deferredStatuses = newDeferredStatuses(loop.DefaultPacingPolicy())
+	go s.scheduler.writeDeferredStatuses(ctx)
 	return errors.Join(
 		s.watch(&clusterv1alpha1.Cluster{}, s.clusterHandlers()),
 		s.watch(&workv1alpha2.ResourceBinding{}, s.bindingHandlers()),

@@ -20,7 +20,7 @@ const maxStatusAttempts = 4
 
 // writeTargets writes the targets, the graceful eviction tasks and the scheduler's annotations if they
 // differ, and reports whether they differ. The patch is not computed from the whole bindings, because
-// the scheduler changes nothing else.
+// the scheduler changes nothing else. A write also records the spec for which the targets were selected.
 func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Object) (changed bool, err error) {
 	changes := patch.Changes{Annotations: map[string]any{}, Spec: map[string]any{}}
 	for _, name := range []string{
@@ -41,6 +41,10 @@ func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Obje
 	}
 	if !patch.Equal(older.GracefulEvictionTasks, newer.GracefulEvictionTasks) {
 		setList(changes.Spec, "gracefulEvictionTasks", newer.GracefulEvictionTasks)
+	}
+	if len(changes.Spec) > 0 {
+		setAnnotation(after, workv1alpha2.ScheduledStateAnnotation, binding.ScheduledState(after))
+		changes.Annotations[workv1alpha2.ScheduledStateAnnotation] = after.GetAnnotations()[workv1alpha2.ScheduledStateAnnotation]
 	}
 	return patch.Apply(ctx, s.karmada, after, changes)
 }

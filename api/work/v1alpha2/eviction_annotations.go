@@ -11,6 +11,11 @@ const DepartedClustersAnnotation = "work.karmada.io/departed-clusters"
 // kind.
 const ClustersWithoutAPIAnnotation = "work.karmada.io/clusters-without-api"
 
+// ScheduledStateAnnotation on a binding holds a hash of the spec for which the scheduler selected
+// the current clusters. As long as the spec matches, the binding counts as scheduled, so the
+// condition Scheduled can be written together with the next status of the binding.
+const ScheduledStateAnnotation = "work.karmada.io/scheduled-state"
+
 // UnhealthySinceAnnotation on a binding holds a JSON object with the time since which the
 // application is unhealthy, by cluster. Only bindings with an application failover have it,
 // and only while the application is unhealthy in some cluster.

@@ -257,6 +257,8 @@ func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.R
 	if !mergeStatus(reported.BindingStatus(), aggregation.Items, current...) {
 		return stored, nil
 	}
+	// This write also reports the success of the scheduler, which saves a write of the scheduler.
+	binding.ReportScheduled(reported, metav1.NewTime(r.now()))
 	if _, err := patch.Status(ctx, r.karmada, stored, reported); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +29,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/work"
@@ -212,6 +214,24 @@ func TestReconcileWritesBindingAndTemplateOnce(t *testing.T) {
 	want := []string{"Available=True MinimumReplicasAvailable: True in every cluster", "Progressing=True NewReplicaSetAvailable: True in every cluster"}
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("conditions of the template (-want +got):\n%s", diff)
+	}
+}
+
+func TestStatusWriteReportsScheduling(t *testing.T) {
+	bound := webBinding("m1", "m2")
+	bound.Spec.Placement = &policyv1alpha1.Placement{}
+	bound.Annotations = map[string]string{workv1alpha2.ScheduledStateAnnotation: binding.ScheduledState(bound)}
+	w := newFixture(t, bound, webTemplate(), webWork("m1"), webWork("m2"))
+	w.expectWrites("status of web-deployment", "status of web")
+	got := w.binding().Status
+	if !meta.IsStatusConditionTrue(got.Conditions, workv1alpha2.Scheduled) || got.SchedulerObservedGeneration != 1 || got.LastScheduledTime == nil {
+		t.Errorf("the status of the binding is %+v", got)
+	}
+
+	updateStored(w, bound, func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
+	w.expectWrites("status of web-deployment")
+	if got := w.binding().Status; got.SchedulerObservedGeneration != 2 {
+		t.Errorf("the status of the binding after a new version of the template is %+v", got)
 	}
 }
 

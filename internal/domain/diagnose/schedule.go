@@ -62,7 +62,7 @@ func (p *pipeline) explainSchedule(link Link) Link {
 		link.Remedy = "create a policy that selects the template"
 	case scheduled != nil && scheduled.Status == metav1.ConditionFalse && (isCurrent(bound, scheduled) || len(spec.Clusters) == 0):
 		return explainFailedSchedule(link, bound, scheduled)
-	case placement.IsSchedulingUnreported(bound.GetGeneration(), status):
+	case placement.IsSchedulingUnreported(bound.GetGeneration(), status) && !binding.IsScheduled(bound):
 		return explainUnreportedSchedule(link, bound)
 	case placement.WantsNoCopy(spec):
 		link.Result, link.Reason, link.Message = OK, ReasonScaledToZero, "0 replicas are wanted, so no cluster has a copy"

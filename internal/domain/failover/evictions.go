@@ -12,7 +12,6 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // Observations contains the facts outside the binding on which evictions depend. All functions must be
@@ -68,21 +67,12 @@ type evictionPass struct {
 	outcome        Outcome
 }
 
-// isPlacementConfirmed reports whether the binding's clusters are the result of successfully scheduling
-// its current generation. The observed generation alone is not sufficient, because it also counts a
-// failure.
-func isPlacementConfirmed(bound binding.Object) bool {
-	status := bound.BindingStatus()
-	return status.SchedulerObservedGeneration == bound.GetGeneration() &&
-		!conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
-}
-
 // DecideEvictions decides about each of the binding's eviction tasks. It does not modify the binding.
 func DecideEvictions(bound binding.Object, c Observations) Outcome {
 	spec, status := bound.BindingSpec(), bound.BindingStatus()
 	e := &evictionPass{
 		Observations: c, spec: spec.DeepCopy(), status: status,
-		isScheduled: isPlacementConfirmed(bound), isFullyPlaced: IsFullyPlaced(spec),
+		isScheduled: binding.IsScheduled(bound), isFullyPlaced: IsFullyPlaced(spec),
 		failedClusters: ReadFailures(bound, c.Now).AvoidedClusters(),
 	}
 	for i := range spec.GracefulEvictionTasks {
