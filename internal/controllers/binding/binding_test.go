@@ -201,7 +201,7 @@ func TestWorkOfOtherBindingIsNotTakenOver(t *testing.T) {
 	if err != nil || result.RequeueAfter != blockedRetryDelay {
 		t.Errorf("got %v, %v", result, err)
 	}
-	if diff := cmp.Diff([]string{"patch *v1alpha2.ResourceBinding"}, w.requests); diff != "" {
+	if diff := cmp.Diff([]string{"patch metadata of ResourceBinding"}, w.requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

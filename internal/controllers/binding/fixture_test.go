@@ -83,7 +83,11 @@ func (f *fixture) recordRequests() interceptor.Funcs {
 	record := func(verb string, object client.Object) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.requests = append(f.requests, fmt.Sprintf("%s %T", verb, object))
+		written := fmt.Sprintf("%T", object)
+		if _, ok := object.(*metav1.PartialObjectMetadata); ok {
+			written = "metadata of " + object.GetObjectKind().GroupVersionKind().Kind
+		}
+		f.requests = append(f.requests, verb+" "+written)
 	}
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {

@@ -65,7 +65,7 @@ func TestBindingReferenceIsChecked(t *testing.T) {
 			before := w.works()
 			w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource = tc.to })
 			_, writes := w.reconcile()
-			expectedWrites := []string{"patch *v1alpha2.ResourceBinding"}
+			expectedWrites := []string{"patch metadata of ResourceBinding"}
 			if tc.want == "" {
 				expectedWrites = nil
 			}
@@ -94,7 +94,7 @@ func TestOverrideThatChangesIdentityKeepsWork(t *testing.T) {
 		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: "m2"})
 	})
 	_, writes := w.reconcile()
-	if diff := cmp.Diff([]string{"patch *v1alpha2.ResourceBinding"}, writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch metadata of ResourceBinding"}, writes); diff != "" {
 		t.Errorf("the writes of the reconcile (-want +got):\n%s", diff)
 	}
 	if all := w.works(); len(all) != 1 || strings.Contains(string(all[0].Spec.Workload.Manifests[0].Raw), "mallory") {

@@ -21,7 +21,7 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-const bindingPatch = "patch *v1alpha2.ResourceBinding"
+const bindingPatch = "patch metadata of ResourceBinding"
 
 // isRenderingComplete reports whether another process, which knows only the stored objects, finds
 // that the rendering is complete.

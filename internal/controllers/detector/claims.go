@@ -28,7 +28,7 @@ type policyDecider interface {
 
 // claimer claims templates for policies. A claim is written, moved or removed with one patch.
 type claimer struct {
-	karmada client.Writer
+	karmada client.Client
 	// writes records each write before it is sent.
 	writes *writeTracker
 }

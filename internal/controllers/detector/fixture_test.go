@@ -105,11 +105,11 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 }
 
 func (f *fixture) recordWrite(verb string, object client.Object) {
-	kinds, _, err := f.karmada.Scheme().ObjectKinds(object)
+	kind, err := f.karmada.GroupVersionKindFor(object)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.writes = append(f.writes, verb+" "+kinds[0].Kind)
+	f.writes = append(f.writes, verb+" "+kind.Kind)
 }
 
 // reconcile runs one reconcile of the template webRef and returns the writes.

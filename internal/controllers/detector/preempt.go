@@ -18,7 +18,7 @@ import (
 type preemptor struct {
 	// enabled is false if no policy may preempt other policies.
 	enabled   bool
-	karmada   client.Writer
+	karmada   client.Client
 	templates templateReader
 	// policy returns a policy by name, or nil if it does not exist.
 	policy func(namespace, name string) policy.Object

@@ -21,7 +21,7 @@ type bindingUnclaimer interface {
 
 // releaser releases templates from policies.
 type releaser struct {
-	karmada   client.Writer
+	karmada   client.Client
 	templates templateReader
 	bindings  bindingUnclaimer
 	policies  policyDecider

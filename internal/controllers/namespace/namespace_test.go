@@ -201,7 +201,7 @@ func TestWorkOfABindingOnlyGetsAnOwner(t *testing.T) {
 		}
 		return stored
 	}
-	if diff := cmp.Diff([]string{"patch *v1alpha1.Work"}, f.reconcileOnce()); diff != "" {
+	if diff := cmp.Diff([]string{"patch *v1.PartialObjectMetadata"}, f.reconcileOnce()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	owned := read()

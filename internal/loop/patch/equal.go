@@ -5,8 +5,10 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var semanticEqualities = withRawComparison(equality.Semantic.Copy())
@@ -27,4 +29,51 @@ func withRawComparison(e conversion.Equalities) conversion.Equalities {
 		return equality.Semantic
 	}
 	return e
+}
+
+// hasEqualContent reports whether two objects have the same type and the same fields, except for the
+// metadata and the status.
+func hasEqualContent(before, after client.Object) bool {
+	return haveEqualFields(before, after, func(field string) bool {
+		return field != "TypeMeta" && field != "ObjectMeta" && field != "metadata" && !isStatus(field)
+	})
+}
+
+// hasEqualStatus reports whether two objects have the same type and the same status.
+func hasEqualStatus(before, after client.Object) bool {
+	return haveEqualFields(before, after, isStatus)
+}
+
+func isStatus(field string) bool { return field == "Status" || field == "status" }
+
+// haveEqualFields compares the selected top-level fields of two objects. It selects fields by their
+// names in Go, or by their names in JSON if the objects are unstructured.
+func haveEqualFields(before, after client.Object, isSelected func(field string) bool) bool {
+	left, right := reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
+	if left.Type() != right.Type() {
+		return false
+	}
+	if older, ok := before.(*unstructured.Unstructured); ok {
+		newer, _ := after.(*unstructured.Unstructured)
+		return containsFields(newer.Object, older.Object, isSelected) && containsFields(older.Object, newer.Object, isSelected)
+	}
+	for i := range left.NumField() {
+		if isSelected(left.Type().Field(i).Name) && !Equal(left.Field(i).Addr().Interface(), right.Field(i).Addr().Interface()) {
+			return false
+		}
+	}
+	return true
+}
+
+// containsFields reports whether content has every selected field of part, with an equal value.
+func containsFields(content, part map[string]any, isSelected func(field string) bool) bool {
+	for field, value := range part {
+		if !isSelected(field) {
+			continue
+		}
+		if other, found := content[field]; !found || !Equal(value, other) {
+			return false
+		}
+	}
+	return true
 }

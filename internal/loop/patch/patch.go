@@ -23,10 +23,13 @@ import (
 )
 
 // Object writes the difference between before and after, except the status, and reports whether
-// there was a difference. It stores the response of the API server in after.
-func Object(ctx context.Context, karmada client.Writer, before, after client.Object) (changed bool, err error) {
-	if Equal(before, after) {
-		return false, nil
+// there was a difference. It stores the response of the API server in after. If only labels,
+// annotations, finalizers or owner references differ, as in most writes, Object encodes only these
+// fields, and the API server returns only metadata, because after contains the rest.
+func Object(ctx context.Context, karmada client.Client, before, after client.Object) (changed bool, err error) {
+	metadata := metadataChanges(before, after)
+	if hasEqualContent(before, after) {
+		return applyMetadata(ctx, karmada, before, after, metadata)
 	}
 	difference := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	data, err := difference.Data(after)
@@ -73,7 +76,7 @@ func hasNull(value any, listed bool) bool {
 // patch, so that the API server need not compute the result. The update contains the
 // resourceVersion of after, so it can return a conflict.
 func Status(ctx context.Context, karmada client.StatusClient, before, after client.Object) (changed bool, err error) {
-	if Equal(before, after) {
+	if hasEqualStatus(before, after) {
 		return false, nil
 	}
 	if err := karmada.Status().Update(ctx, after); err != nil {
