@@ -17,6 +17,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/domain/jsonedit"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 )
@@ -228,10 +229,10 @@ func mayHaveDrifted(before, after *unstructured.Unstructured) bool {
 		!sameListedValues(listed, after.GetAnnotations(), listed[workv1alpha2.ManagedAnnotations]) {
 		return true
 	}
-	if before.GetGeneration() != 0 {
+	if before.GetGeneration() != 0 { // other kinds have no generation, so their content is compared
 		return before.GetGeneration() != after.GetGeneration()
 	}
-	return !sameContent(before, after)
+	return !jsonedit.EqualFields(before.Object, after.Object, "metadata", "status")
 }
 
 func sameListedValues(before, after map[string]string, listed string) bool {
@@ -239,20 +240,6 @@ func sameListedValues(before, after map[string]string, listed string) bool {
 		older, had := before[key]
 		newer, has := after[key]
 		if had != has || older != newer {
-			return false
-		}
-	}
-	return true
-}
-
-// sameContent reports whether two objects of a kind without a generation are equal, except for
-// metadata and status.
-func sameContent(before, after *unstructured.Unstructured) bool {
-	if len(before.Object) != len(after.Object) {
-		return false
-	}
-	for field, value := range before.Object {
-		if field != "metadata" && field != "status" && !reflect.DeepEqual(value, after.Object[field]) {
 			return false
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -12,21 +11,22 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // HasRelevantChange reports whether the template's update can change its binding, that is, changes more
 // than its status, managedFields and resourceVersion.
 func HasRelevantChange(before, after *unstructured.Unstructured) bool {
-	return !reflect.DeepEqual(
-		copyWithout(before.Object, "managedFields", "resourceVersion"),
-		copyWithout(after.Object, "managedFields", "resourceVersion"),
-	)
+	older, _ := before.Object["metadata"].(map[string]any)
+	newer, _ := after.Object["metadata"].(map[string]any)
+	return !jsonedit.EqualFields(before.Object, after.Object, "metadata", "status") ||
+		!jsonedit.EqualFields(older, newer, "managedFields", "resourceVersion")
 }
 
 // HasUserChange reports whether the template's update changes more than Karmada's metadata, which are
 // labels and annotations whose keys contain clusterv1alpha1.DomainSuffix.
 func HasUserChange(before, after *unstructured.Unstructured) bool {
-	return !reflect.DeepEqual(userContent(before), userContent(after))
+	return !jsonedit.EqualFields(userContent(before), userContent(after))
 }
 
 // UserHash returns a hash of the template's content that users write. Two states have equal hashes if

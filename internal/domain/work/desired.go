@@ -2,13 +2,13 @@ package work
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // RetainFunc copies the fields that the member owns from observed to desired. It may change or replace
@@ -60,7 +60,7 @@ func mergeRetainedKeys(manifest, member map[string]string, managedKeys string) m
 // IsInSync reports whether writing the desired object would change nothing relevant in the observed
 // object. Differences in the status and in fields that the API server sets are not relevant.
 func IsInSync(desired, observed *unstructured.Unstructured) bool {
-	return reflect.DeepEqual(prunedCopy(desired).Object, prunedCopy(observed).Object)
+	return jsonedit.EqualFields(prunedCopy(desired).Object, prunedCopy(observed).Object)
 }
 
 // describeObject returns the object's kind and name for a message.

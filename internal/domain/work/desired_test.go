@@ -152,7 +152,7 @@ func TestDesiredObjectIsStable(t *testing.T) {
 			}
 			drawn.SetLabels(labels)
 			drawn.SetAnnotations(annotations)
-			recordManagedKeys(drawn)
+			setMetadata(drawn, drawn.GetLabels(), drawn.GetAnnotations())
 			return drawn
 		}
 		manifest, observed := draw("manifest"), draw("observed")

@@ -8,10 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// prunedDepth is the depth down to which Prune changes maps: spec.template.metadata.labels is the most
-// deeply nested map from which Prune removes keys.
-const prunedDepth = 5
-
 // PrunedHash returns a hash of those fields of the object that count as drift if the member changes
 // them. Objects that differ only in the status and in fields that the API server sets have the same
 // hash. The hash depends only on the object's content, so another process computes the same hash as
@@ -20,31 +16,35 @@ const prunedDepth = 5
 // PrunedHash runs for every object in every pass. Therefore it neither copies values that it only
 // reads, nor encodes them as text.
 func PrunedHash(object *unstructured.Unstructured) uint64 {
-	sum := digest(fnvOffset)
-	sum.writeValue(prunedCopy(object).Object)
-	return uint64(sum)
+	hash := digest{sum: fnvOffset}
+	hash.writeValue(prunedCopy(object).Object)
+	return hash.sum
 }
 
 // prunedCopy returns the object without the fields that Prune removes. The result shares the other
 // fields with the object, so the caller must not change it.
 func prunedCopy(object *unstructured.Unstructured) *unstructured.Unstructured {
-	copied := &unstructured.Unstructured{Object: copyMaps(object.Object, prunedDepth)}
+	copied := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
+	copyField(copied.Object, "metadata", 2) // up to the annotations
+	if kind := object.GetKind(); kind == "Job" || kind == "Service" {
+		copyField(copied.Object, "spec", 4) // up to the labels of the Pod template
+	}
 	Prune(copied)
 	return copied
 }
 
-// copyMaps copies nested maps down to the given depth and shares all other values.
-func copyMaps(from map[string]any, depth int) map[string]any {
-	copied := maps.Clone(from)
-	if depth == 1 {
-		return copied
+// copyField replaces a map in parent by a copy. It copies nested maps down to the given depth, and
+// shares all other values.
+func copyField(parent map[string]any, field string, depth int) {
+	value, ok := parent[field].(map[string]any)
+	if !ok || depth == 0 {
+		return
 	}
-	for key, value := range copied {
-		if nested, ok := value.(map[string]any); ok {
-			copied[key] = copyMaps(nested, depth-1)
-		}
+	copied := maps.Clone(value)
+	parent[field] = copied
+	for key := range copied {
+		copyField(copied, key, depth-1)
 	}
-	return copied
 }
 
 // The constants of the 64-bit FNV-1a hash.
@@ -55,7 +55,11 @@ const (
 
 // digest hashes values that can be decoded from JSON. A header with the type and the length precedes
 // each value, so that different values are encoded differently.
-type digest uint64
+type digest struct {
+	sum uint64
+	// keys contains the sorted keys of the map that is being hashed and of the maps around it.
+	keys []string
+}
 
 func (d *digest) writeValue(value any) {
 	switch typed := value.(type) {
@@ -75,24 +79,29 @@ func (d *digest) writeValue(value any) {
 			d.writeValue(element)
 		}
 	case map[string]any:
-		d.writeHeader('m', uint64(len(typed)))
-		keys := make([]string, 0, len(typed))
-		for key := range typed {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
-			d.writeText('k', key)
-			d.writeValue(typed[key])
-		}
+		d.writeMap(typed)
 	}
+}
+
+func (d *digest) writeMap(value map[string]any) {
+	d.writeHeader('m', uint64(len(value)))
+	first := len(d.keys)
+	d.keys = slices.AppendSeq(d.keys, maps.Keys(value))
+	last := len(d.keys)
+	slices.Sort(d.keys[first:])
+	for i := first; i < last; i++ {
+		key := d.keys[i] // nested maps may move the slice
+		d.writeText('k', key)
+		d.writeValue(value[key])
+	}
+	d.keys = d.keys[:first]
 }
 
 // writeNumber writes a number to the hash. It treats 1.0 and 1 as equal, because the type that a
 // decoder returns depends on how the number was written.
 func (d *digest) writeNumber(value float64) {
 	if whole := int64(value); float64(whole) == value {
-		d.writeValue(whole)
+		d.writeHeader('i', uint64(whole)) // the bits of the number
 		return
 	}
 	d.writeHeader('f', math.Float64bits(value))
@@ -112,7 +121,7 @@ func (d *digest) writeHeader(kind byte, value uint64) {
 	}
 }
 
-func (d *digest) writeByte(b byte) { *d = (*d ^ digest(b)) * fnvPrime }
+func (d *digest) writeByte(b byte) { d.sum = (d.sum ^ uint64(b)) * fnvPrime }
 
 func boolBit(value bool) uint64 {
 	if value {

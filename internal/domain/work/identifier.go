@@ -2,14 +2,15 @@ package work
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // IdentifyManifest returns the identifier of the Work's manifest from which the member object was
@@ -18,7 +19,7 @@ import (
 func IdentifyManifest(manifests []workv1alpha1.Manifest, object *unstructured.Unstructured) (workv1alpha1.ResourceIdentifier, error) {
 	wanted := objectIdentifier(object)
 	for ordinal, manifest := range manifests {
-		identifier, err := manifestIdentifier(manifest)
+		identifier, err := decodeIdentifier(manifest)
 		if err != nil {
 			return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("reading manifest %d: %w", ordinal, err)
 		}
@@ -29,6 +30,28 @@ func IdentifyManifest(manifests []workv1alpha1.Manifest, object *unstructured.Un
 	}
 	return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("the Work has no manifest of %s %s", object.GetAPIVersion(), describeObject(object))
 }
+
+// IdentifierAt returns the identifier of the manifest with the given ordinal. If an earlier manifest
+// describes the same object, the identifier contains the earlier ordinal.
+func IdentifierAt(manifests []workv1alpha1.Manifest, ordinal int) (workv1alpha1.ResourceIdentifier, error) {
+	identifier, err := decodeIdentifier(manifests[ordinal])
+	if err != nil {
+		return identifier, err
+	}
+	if identifier.Kind == "" {
+		return identifier, errNoKind
+	}
+	for earlier := range ordinal {
+		if other, err := decodeIdentifier(manifests[earlier]); err == nil && other == identifier {
+			identifier.Ordinal = earlier
+			return identifier, nil
+		}
+	}
+	identifier.Ordinal = ordinal
+	return identifier, nil
+}
+
+var errNoKind = errors.New("the manifest has no kind")
 
 // MergeManifestStatus adds an entry to the list, and replaces the existing entry for the same manifest.
 // It removes the entries of manifests that the Work no longer has. The result is in the order of the
@@ -70,7 +93,7 @@ func hasManifest(manifests []workv1alpha1.Manifest, identifier workv1alpha1.Reso
 	if identifier.Ordinal < 0 || identifier.Ordinal >= len(manifests) {
 		return false
 	}
-	actual, err := manifestIdentifier(manifests[identifier.Ordinal])
+	actual, err := decodeIdentifier(manifests[identifier.Ordinal])
 	actual.Ordinal = identifier.Ordinal
 	return err == nil && actual == identifier
 }
@@ -83,9 +106,9 @@ func objectIdentifier(object *unstructured.Unstructured) workv1alpha1.ResourceId
 	}
 }
 
-// manifestIdentifier returns the manifest's identifier. It decodes only the fields that identify the
+// decodeIdentifier returns the manifest's identifier. It decodes only the fields that identify the
 // manifest, and does not set the ordinal.
-func manifestIdentifier(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIdentifier, error) {
+func decodeIdentifier(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIdentifier, error) {
 	var head struct {
 		metav1.TypeMeta `json:",inline"`
 		Metadata        struct {
@@ -112,5 +135,5 @@ func equalJSON(a, b []byte) bool {
 	if json.Unmarshal(a, &left) != nil || json.Unmarshal(b, &right) != nil {
 		return false
 	}
-	return reflect.DeepEqual(left, right)
+	return jsonedit.Equal(left, right)
 }

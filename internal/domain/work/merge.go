@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,6 +12,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // overrideAnnotations are a Work's annotations that Merge removes when the desired Work does not have
@@ -110,9 +110,9 @@ func prepareManifests(work *workv1alpha1.Work, id string) error {
 		}
 		before := object.DeepCopy()
 		Prune(object)
-		addLabels(object, map[string]string{workv1alpha1.WorkPermanentIDLabel: id})
-		recordManagedKeys(object)
-		if reflect.DeepEqual(before.Object, object.Object) {
+		labels := mergedMap(object.GetLabels(), map[string]string{workv1alpha1.WorkPermanentIDLabel: id})
+		setMetadata(object, labels, object.GetAnnotations())
+		if jsonedit.EqualFields(before.Object, object.Object) {
 			continue
 		}
 		if work.Spec.Workload.Manifests[i], err = EncodeManifest(object); err != nil {
@@ -148,7 +148,7 @@ func equalManifests(a, b workv1alpha1.Manifest) bool {
 	if err != nil {
 		return false
 	}
-	return reflect.DeepEqual(left.Object, right.Object)
+	return jsonedit.EqualFields(left.Object, right.Object)
 }
 
 // sortedUnion returns the sorted union without duplicates. It returns nil if the union is empty.

@@ -13,35 +13,34 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// addOriginMetadata sets the manifest's labels and annotations that refer to its Work and its template.
-func addOriginMetadata(manifest, template *unstructured.Unstructured, carrier metav1.Object) {
-	addLabels(manifest, map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
-	origin := map[string]string{
-		workv1alpha1.WorkNamespaceAnnotation: carrier.GetNamespace(),
-		workv1alpha1.WorkNameAnnotation:      carrier.GetName(),
+// originAnnotations returns the annotations with which a manifest refers to its Work and its template.
+func originAnnotations(template *unstructured.Unstructured, carrier *workv1alpha1.Work) map[string]string {
+	annotations := map[string]string{
+		workv1alpha1.WorkNamespaceAnnotation: carrier.Namespace,
+		workv1alpha1.WorkNameAnnotation:      carrier.Name,
 	}
 	if uid := template.GetUID(); uid != "" {
-		origin[workv1alpha2.ResourceTemplateUIDAnnotation] = string(uid)
+		annotations[workv1alpha2.ResourceTemplateUIDAnnotation] = string(uid)
 	}
 	if generation := template.GetGeneration(); generation > 0 {
-		origin[workv1alpha2.ResourceTemplateGenerationAnnotation] = strconv.FormatInt(generation, 10)
+		annotations[workv1alpha2.ResourceTemplateGenerationAnnotation] = strconv.FormatInt(generation, 10)
 	}
-	addAnnotations(manifest, origin)
+	return annotations
 }
 
-// recordManagedKeys sets the annotations that list the manifest's label and annotation keys, including
-// these two annotations. If a member object's list contains a key that its manifest no longer has, then
-// the key was removed in the control plane and not in the member. recordManagedKeys must be the last
-// change to the manifest's metadata.
-func recordManagedKeys(manifest *unstructured.Unstructured) {
+// setMetadata sets the manifest's labels and annotations, and two annotations that list the keys of
+// both, including these two annotations. If a member object's list contains a key that its manifest no
+// longer has, then the key was removed in the control plane and not in the member. setMetadata must
+// be the last change to the manifest's metadata.
+func setMetadata(manifest *unstructured.Unstructured, labels, annotations map[string]string) {
 	// Both annotations must exist before the keys are listed, because the list includes them.
-	addAnnotations(manifest, map[string]string{
+	annotations = mergedMap(annotations, map[string]string{
 		workv1alpha2.ManagedAnnotations: "",
-		workv1alpha2.ManagedLabels:      joinedKeys(manifest.GetLabels()),
+		workv1alpha2.ManagedLabels:      joinedKeys(labels),
 	})
-	addAnnotations(manifest, map[string]string{
-		workv1alpha2.ManagedAnnotations: joinedKeys(manifest.GetAnnotations()),
-	})
+	annotations[workv1alpha2.ManagedAnnotations] = joinedKeys(annotations)
+	manifest.SetLabels(labels)
+	manifest.SetAnnotations(annotations)
 }
 
 // joinedKeys returns the map's keys, sorted and joined by commas.

@@ -15,12 +15,12 @@ func NameCollision(stored, desired *workv1alpha1.Work) (object string, another b
 	if len(desired.Spec.Workload.Manifests) == 0 {
 		return "", false
 	}
-	wanted, err := manifestIdentifier(desired.Spec.Workload.Manifests[0])
+	wanted, err := decodeIdentifier(desired.Spec.Workload.Manifests[0])
 	if err != nil {
 		return "", false
 	}
 	for i, manifest := range stored.Spec.Workload.Manifests {
-		identifier, err := manifestIdentifier(manifest)
+		identifier, err := decodeIdentifier(manifest)
 		description := "an object that cannot be read"
 		if err == nil {
 			description = describeIdentifier(identifier)

@@ -84,9 +84,7 @@ func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	rendered.Spec.SuspendDispatching = new(binding.IsDispatchSuspended(in.Binding, in.Target.Name))
 	rendered.Spec.PreserveResourcesOnDeletion = new(spec.PreserveResourcesOnDeletion != nil && *spec.PreserveResourcesOnDeletion)
 
-	addLabels(manifest, id)
-	addAnnotations(manifest, origin)
-	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID)
+	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID, id, origin)
 }
 
 // RenderForOwnerInput contains everything from which a Work without a binding is rendered.
@@ -118,7 +116,7 @@ func RenderForOwner(in RenderForOwnerInput) (*workv1alpha1.Work, error) {
 	rendered := newWork(manifest, in.Cluster.Name)
 	rendered.Annotations = appliedOverrideAnnotations(applied)
 	rendered.OwnerReferences = []metav1.OwnerReference{in.Owner}
-	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID)
+	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID, nil, nil)
 }
 
 // scaledManifest returns a copy of the template with the target's share of replicas and completions,
@@ -153,16 +151,19 @@ func newWork(manifest *unstructured.Unstructured, cluster string) *workv1alpha1.
 	}}
 }
 
-// setManifest adds the labels and annotations that the manifest needs, and stores the manifest in the
-// given Work.
-func setManifest(into *workv1alpha1.Work, manifest, template *unstructured.Unstructured, permanentID string) error {
+// setManifest adds the given labels and annotations to the manifest, and those that every manifest
+// needs, and stores the manifest in the given Work.
+func setManifest(into *workv1alpha1.Work, manifest, template *unstructured.Unstructured, permanentID string,
+	labels, annotations map[string]string) error {
 	Prune(manifest)
-	addOriginMetadata(manifest, template, into)
+	labels = mergedMap(manifest.GetLabels(), mergedMap(labels,
+		map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}))
 	if permanentID != "" {
 		addLabels(into, map[string]string{workv1alpha1.WorkPermanentIDLabel: permanentID})
-		addLabels(manifest, map[string]string{workv1alpha1.WorkPermanentIDLabel: permanentID})
+		labels[workv1alpha1.WorkPermanentIDLabel] = permanentID
 	}
-	recordManagedKeys(manifest)
+	annotations = mergedMap(annotations, originAnnotations(template, into))
+	setMetadata(manifest, labels, mergedMap(manifest.GetAnnotations(), annotations))
 	encoded, err := EncodeManifest(manifest)
 	if err != nil {
 		return err
