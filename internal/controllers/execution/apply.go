@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,6 +34,8 @@ const (
 type delivery struct {
 	member *member.Member
 	work   *workv1alpha1.Work
+	// kinds are the kinds of the manifests.
+	kinds []schema.GroupVersionKind
 	// hasWritten is true if the pass changed an object in the member. In that case a new status is
 	// expected.
 	hasWritten bool

@@ -21,12 +21,8 @@ const deniedWatchRecheck = 10 * time.Minute
 // watched again.
 func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *delivery) {
 	var denials []error
-	for _, raw := range d.work.Spec.Workload.Manifests {
-		manifest, err := work.DecodeManifest(raw)
-		if err != nil {
-			continue
-		}
-		if denial := d.member.WatchDenial(manifest.GroupVersionKind()); denial != nil {
+	for _, kind := range d.kinds {
+		if denial := d.member.WatchDenial(kind); denial != nil {
 			denials = append(denials, denial)
 		}
 	}

@@ -137,16 +137,18 @@ var (
 	errClusterNotResponding = errors.New("does not respond; changes are applied when it responds again")
 )
 
+// reconcile processes one Work. The Work and its Cluster are shared with the cache and must not be
+// changed.
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
 	stored := &workv1alpha1.Work{}
-	if err := c.karmada.Get(ctx, key, stored); err != nil {
+	if err := c.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.stopTracking(key)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	cluster := &clusterv1alpha1.Cluster{}
-	if err := c.karmada.Get(ctx, types.NamespacedName{Name: clusterName}, cluster); err != nil {
+	if err := c.karmada.Get(ctx, types.NamespacedName{Name: clusterName}, cluster, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading cluster %q: %w", clusterName, err)
 	}
 	if cluster.Spec.SyncMode != c.options.Mode {
@@ -231,6 +233,7 @@ func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []erro
 			failures = append(failures, fmt.Errorf("cluster %s: reading manifest %d: %w", d.member.Name, ordinal, err))
 			continue
 		}
+		d.kinds = append(d.kinds, manifest.GroupVersionKind())
 		if err := work.ValidateDelivery(d.work, manifest); err != nil {
 			failures = append(failures, fmt.Errorf("cluster %s: %w", d.member.Name, err))
 			continue

@@ -138,9 +138,11 @@ func (c *controller) handleMemberEvent(event member.Event) {
 	c.queues.Add(event.Member, key, loop.PriorityOf(event.Initial), c.pacer.CollectDelay(c.options.Pacing.Collect, time.Now()))
 }
 
+// reconcile reports the status of the objects of one Work. The Work and its Cluster are shared with the
+// cache and must not be changed.
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
 	stored := &workv1alpha1.Work{}
-	err := c.karmada.Get(ctx, key, stored)
+	err := c.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || stored.DeletionTimestamp != nil {
 		c.interpreted.Delete(key)
 		return reconcile.Result{}, nil
@@ -149,7 +151,7 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 		return reconcile.Result{}, fmt.Errorf("reading Work %s: %w", key, err)
 	}
 	cluster := &clusterv1alpha1.Cluster{}
-	if err := c.karmada.Get(ctx, types.NamespacedName{Name: clusterName}, cluster); err != nil {
+	if err := c.karmada.Get(ctx, types.NamespacedName{Name: clusterName}, cluster, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if cluster.Spec.SyncMode != c.options.Mode {
@@ -175,14 +177,12 @@ type memberAccess interface {
 func (c *controller) reflect(ctx context.Context, target memberAccess, stored *workv1alpha1.Work) (requeueAfter time.Duration, err error) {
 	var reflections []reflection
 	var failures, healthFailures []error
-	for _, raw := range stored.Spec.Workload.Manifests {
-		manifest, err := work.DecodeManifest(raw)
-		if err != nil {
-			// A manifest that cannot be decoded is skipped, because the execution controller
-			// reports it.
+	for ordinal := range stored.Spec.Workload.Manifests {
+		result, err := c.reflectManifest(ctx, target, stored, ordinal)
+		if errors.Is(err, errInvalidManifest) {
+			// The manifest is skipped, because the execution controller reports it.
 			continue
 		}
-		result, err := c.reflectManifest(ctx, target, stored, manifest)
 		if err != nil {
 			failures = append(failures, err)
 			continue
@@ -269,15 +269,21 @@ func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests 
 	}
 }
 
-func (c *controller) reflectManifest(ctx context.Context, target memberAccess, stored *workv1alpha1.Work,
-	manifest *unstructured.Unstructured) (reflection, error) {
-	identifier, err := work.IdentifyManifest(stored.Spec.Workload.Manifests, manifest)
+// errInvalidManifest reports that a manifest cannot be decoded.
+var errInvalidManifest = errors.New("the manifest cannot be decoded")
+
+// reflectManifest reflects the object of the manifest with the given ordinal. It decodes only the
+// manifest's identifier, because a pass runs for each change of the object.
+func (c *controller) reflectManifest(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, ordinal int) (reflection, error) {
+	identifier, err := work.IdentifierAt(stored.Spec.Workload.Manifests, ordinal)
 	if err != nil {
-		return reflection{}, err
+		return reflection{}, errInvalidManifest
 	}
 	result := reflection{identifier: identifier}
 	cluster, _ := work.ClusterOf(stored.Namespace)
-	observed, cached, err := target.Get(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
+	kind := schema.GroupVersionKind{Group: identifier.Group, Version: identifier.Version, Kind: identifier.Kind}
+	key := types.NamespacedName{Namespace: identifier.Namespace, Name: identifier.Name}
+	observed, cached, err := target.Get(ctx, kind, key)
 	switch {
 	case apierrors.IsNotFound(err):
 		result.isDeleted = true
@@ -287,9 +293,15 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 		// reports it.
 		return result, nil
 	case err != nil:
-		return result, fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), cluster, err)
-	case !cached && !namesSameWork(observed, manifest):
-		return result, nil
+		return result, fmt.Errorf("reading %s %s in cluster %s: %w", kind.Kind, key, cluster, err)
+	case !cached:
+		manifest, err := work.DecodeManifest(stored.Spec.Workload.Manifests[ordinal])
+		if err != nil {
+			return reflection{}, errInvalidManifest
+		}
+		if !namesSameWork(observed, manifest) {
+			return result, nil
+		}
 	}
 	// The Work is added to the index before the rules are read, so that no change of the rules is
 	// missed.
@@ -301,7 +313,7 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 	result.healthErr = err
 	status, err := c.interpretStatus(ctx, observed)
 	if err != nil {
-		err = fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
+		err = fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, kind.Kind, key, err)
 		if interpreter.IsBusy(err) {
 			return result, err
 		}
