@@ -44,6 +44,12 @@ func run(ctx context.Context, arguments []string) error {
 		}
 		return compareReports(os.Stdout, o.compareBase, o.compareCurrent)
 	}
+	if len(o.recordBudget) > 0 {
+		if o.budget == "" {
+			return errors.New("--record-budget needs --budget, the file to which it writes")
+		}
+		return recordBudget(o.budget, o.recordBudget)
+	}
 	chosen, err := chooseScenarios(o.run)
 	if err != nil {
 		return err

@@ -44,6 +44,8 @@ type options struct {
 
 	// compareBase and compareCurrent are report files. If they are set, the program only compares them.
 	compareBase, compareCurrent []string
+	// recordBudget are report files. If they are set, the program only records their results in the file budget.
+	recordBudget []string
 }
 
 func defaultOptions() options {
@@ -98,7 +100,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.compareBase, "compare-base", o.compareBase,
 		"files written with --json by runs of an earlier build; prints a comparison with --compare-current and measures nothing")
 	flags.StringSliceVar(&o.compareCurrent, "compare-current", o.compareCurrent, "files written with --json by runs of the current build")
-	flags.StringVar(&o.budget, "budget", o.budget, "JSON file with the largest accepted results; larger results are an error")
+	flags.StringVar(&o.budget, "budget", o.budget, "JSON file with recorded results and margins; larger results are an error")
+	flags.StringSliceVar(&o.recordBudget, "record-budget", o.recordBudget,
+		"files written with --json, whose largest results are recorded in the file of --budget; measures nothing")
 	flags.StringVar(&o.json, "json", o.json, "file to write the results to, as JSON")
 }
 
