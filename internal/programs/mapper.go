@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"karmada.io/karmada/internal/access/watches"
 )
 
 // retryingMapper repeats a lookup once if discovery was incomplete. The discovery of all groups omits
@@ -22,7 +24,7 @@ func newRetryingMapper(karmada *rest.Config, client *http.Client) (meta.RESTMapp
 	if err != nil {
 		return nil, err
 	}
-	return retryingMapper{mapper}, nil
+	return retryingMapper{watches.NewMappingCache(mapper)}, nil
 }
 
 // RESTMapping implements meta.RESTMapper.

@@ -227,7 +227,7 @@ func templateUID(karmadaWork *workv1alpha1.Work) types.UID {
 	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
 		return ""
 	}
-	manifest, err := work.DecodeManifest(karmadaWork.Spec.Workload.Manifests[0])
+	manifest, err := work.DecodeManifestMetadata(karmadaWork.Spec.Workload.Manifests[0])
 	if err != nil {
 		return ""
 	}

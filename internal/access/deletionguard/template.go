@@ -78,7 +78,7 @@ type templateOrigin struct {
 }
 
 func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
-	manifest, err := work.DecodeManifest(karmadaWork.Spec.Workload.Manifests[0])
+	manifest, err := work.DecodeManifestMetadata(karmadaWork.Spec.Workload.Manifests[0])
 	if err != nil {
 		return templateOrigin{}, false
 	}

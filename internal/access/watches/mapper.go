@@ -35,8 +35,39 @@ func (r *Mapper) Reset() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.current = empty
+	r.current = NewMappingCache(empty)
 	return nil
+}
+
+// mappingCache stores the resources of kinds.
+type mappingCache struct {
+	meta.RESTMapper
+	// mappings maps a schema.GroupVersionKind to a *meta.RESTMapping.
+	mappings sync.Map
+}
+
+// NewMappingCache returns a mapper that looks up each kind only once, because the library's mapper
+// searches all API groups in each lookup, and each request to an API server needs one. Kinds that are
+// not found are looked up again.
+func NewMappingCache(mapper meta.RESTMapper) meta.RESTMapper {
+	return &mappingCache{RESTMapper: mapper}
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (m *mappingCache) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if len(versions) != 1 {
+		return m.RESTMapper.RESTMapping(kind, versions...)
+	}
+	key := kind.WithVersion(versions[0])
+	if cached, ok := m.mappings.Load(key); ok {
+		mapping, _ := cached.(*meta.RESTMapping)
+		return mapping, nil
+	}
+	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
+	if err == nil {
+		m.mappings.Store(key, mapping)
+	}
+	return mapping, err
 }
 
 func (r *Mapper) currentMapper() meta.RESTMapper {

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,10 +35,10 @@ type claimer struct {
 }
 
 // claim adds the claim of the policy and the user's state to the template. It returns the stored
-// template, or nil if the template no longer exists.
+// template, which must not be changed, or nil if the template no longer exists.
 func (c *claimer) claim(ctx context.Context, r templateRef, template *unstructured.Unstructured, p policy.Object,
 	state string) (*unstructured.Unstructured, error) {
-	claimed := template.DeepCopy()
+	claimed := copyMetadata(template)
 	policy.ClaimOf(p).Apply(claimed)
 	policy.SetUserState(claimed, state)
 	if policy.HasRelevantChange(template, claimed) {
@@ -54,6 +55,16 @@ func (c *claimer) claim(ctx context.Context, r templateRef, template *unstructur
 		return nil, err
 	}
 	return claimed, nil
+}
+
+// copyMetadata returns a copy of the object whose metadata can be changed. All other fields are shared with
+// the object.
+func copyMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
+	copied := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
+	if metadata, ok := object.Object["metadata"].(map[string]any); ok {
+		copied.Object["metadata"] = runtime.DeepCopyJSON(metadata)
+	}
+	return copied
 }
 
 // writeTracker recognizes the claim writes of this process when the watch delivers them. These
@@ -82,7 +93,7 @@ func newWriteTracker() *writeTracker {
 
 // expect records the content with which a template is about to be written.
 func (w *writeTracker) expect(r templateRef, written *unstructured.Unstructured, p policy.Object) {
-	expected := claimWrite{template: written.DeepCopy(), policy: p}
+	expected := claimWrite{template: copyMetadata(written), policy: p}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.expected[r] = expected

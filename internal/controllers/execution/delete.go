@@ -69,7 +69,7 @@ func (c *controller) deleteObjects(ctx context.Context, cluster *clusterv1alpha1
 	}
 	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
-		manifest, err := work.DecodeManifest(raw)
+		manifest, err := work.DecodeManifestMetadata(raw)
 		if err != nil {
 			// A manifest that cannot be decoded was never applied, so it has no object.
 			continue

@@ -56,7 +56,7 @@ func (c *controller) clearFailureEvents(karmadaWork *workv1alpha1.Work, reason s
 // forEachTemplate calls visit for the template of each manifest of a Work.
 func forEachTemplate(karmadaWork *workv1alpha1.Work, visit func(template *unstructured.Unstructured)) {
 	for _, raw := range karmadaWork.Spec.Workload.Manifests {
-		manifest, decodeErr := work.DecodeManifest(raw)
+		manifest, decodeErr := work.DecodeManifestMetadata(raw)
 		if decodeErr != nil {
 			continue
 		}

@@ -295,7 +295,7 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 	case err != nil:
 		return result, fmt.Errorf("reading %s %s in cluster %s: %w", kind.Kind, key, cluster, err)
 	case !cached:
-		manifest, err := work.DecodeManifest(stored.Spec.Workload.Manifests[ordinal])
+		manifest, err := work.DecodeManifestMetadata(stored.Spec.Workload.Manifests[ordinal])
 		if err != nil {
 			return reflection{}, errInvalidManifest
 		}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/jsonedit"
@@ -116,7 +117,8 @@ func decodeIdentifier(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIden
 			Name      string `json:"name"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(manifest.Raw, &head); err != nil {
+	// Like DecodeManifest, utiljson distinguishes upper case from lower case in names of fields.
+	if err := utiljson.Unmarshal(manifest.Raw, &head); err != nil {
 		return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("decoding the manifest: %w", err)
 	}
 	kind := head.GroupVersionKind()

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +102,36 @@ func TestHasManifestOfKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := HasManifestOfKind(of, tc.kind); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDecodeManifestMetadata(t *testing.T) {
+	tests := map[string]struct {
+		manifest, name string
+		want           error
+	}{
+		"an object":                    {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","labels":{"a":"b"}},"data":{"c":"d"}}`, "web", nil},
+		"a field that differs in case": {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"Metadata":{"name":"other"}}`, "web", nil},
+		"an object without a kind":     {`{"metadata":{"name":"web"}}`, "", errNoKind},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			raw := newManifests(test.manifest)[0]
+			head, err := DecodeManifestMetadata(raw)
+			if !errors.Is(err, test.want) {
+				t.Fatalf("error %v, want %v", err, test.want)
+			}
+			if err != nil {
+				return
+			}
+			identifier, err := IdentifierAt([]workv1alpha1.Manifest{raw}, 0)
+			if err != nil || head.GetName() != test.name || identifier.Name != test.name || head.GetKind() != "ConfigMap" {
+				t.Errorf("got %v and %v (error %v), want the name %s", head, identifier, err, test.name)
+			}
+			if _, found := head.Object["data"]; found {
+				t.Error("fields outside of the metadata are decoded")
 			}
 		})
 	}

@@ -21,7 +21,7 @@ var overrideAnnotations = []string{policyv1alpha1.AppliedClusterOverrides, polic
 	policyv1alpha1.IneffectiveOverrides}
 
 // Merge returns the stored Work with the desired state, and reports whether the result differs from the
-// stored Work. It keeps labels, annotations, finalizers and owners that other clients set, sorts the
+// stored Work. If it does not differ, Merge returns the stored Work itself, else a copy. Merge keeps labels, annotations, finalizers and owners that other clients set, sorts the
 // finalizers, and replaces the spec. It keeps the stored Work's permanent ID, because member objects
 // have this ID as a label. A difference only in RenderedFromAnnotation does not change the Work.
 func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error) {
@@ -29,16 +29,17 @@ func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error)
 	if err != nil {
 		return nil, false, err
 	}
-	result := stored.DeepCopy()
+	result := *stored
 	result.Labels = mergedMap(stored.Labels, desired.Labels)
+	result.Annotations = maps.Clone(stored.Annotations)
 	for _, record := range overrideAnnotations {
 		delete(result.Annotations, record)
 	}
 	result.Annotations = mergedMap(result.Annotations, desired.Annotations)
 	result.Finalizers = sortedUnion(stored.Finalizers, desired.Finalizers)
 	result.OwnerReferences = mergedOwners(stored.OwnerReferences, desired.OwnerReferences)
-	result.Spec = *desired.Spec.DeepCopy()
-	result.Spec.Workload.Manifests = keepStoredText(stored.Spec.Workload.Manifests, result.Spec.Workload.Manifests)
+	result.Spec = desired.Spec
+	result.Spec.Workload.Manifests = keepStoredText(stored.Spec.Workload.Manifests, desired.Spec.Workload.Manifests)
 
 	changed := !maps.Equal(result.Labels, stored.Labels) ||
 		!maps.Equal(withoutRenderedFrom(result.Annotations), withoutRenderedFrom(stored.Annotations)) ||
@@ -46,9 +47,9 @@ func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error)
 		!equality.Semantic.DeepEqual(result.OwnerReferences, stored.OwnerReferences) ||
 		!sameSpec(&result.Spec, &stored.Spec)
 	if !changed {
-		return stored.DeepCopy(), false, nil
+		return stored, false, nil
 	}
-	return result, true, nil
+	return result.DeepCopy(), true, nil
 }
 
 func withoutRenderedFrom(annotations map[string]string) map[string]string {
@@ -128,12 +129,13 @@ func keepStoredText(stored, desired []workv1alpha1.Manifest) []workv1alpha1.Mani
 	if len(stored) != len(desired) {
 		return desired
 	}
-	for i := range desired {
-		if equalManifests(stored[i], desired[i]) {
-			desired[i] = *stored[i].DeepCopy()
+	kept := slices.Clone(desired)
+	for i := range kept {
+		if equalManifests(stored[i], kept[i]) {
+			kept[i] = stored[i]
 		}
 	}
-	return desired
+	return kept
 }
 
 func equalManifests(a, b workv1alpha1.Manifest) bool {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
@@ -46,6 +47,23 @@ func DecodeManifest(manifest workv1alpha1.Manifest) (*unstructured.Unstructured,
 		return nil, fmt.Errorf("decoding the manifest: %w", err)
 	}
 	return object, nil
+}
+
+// DecodeManifestMetadata parses the kind and the metadata of a manifest, which takes a fraction of the
+// memory. The returned object has no other fields.
+func DecodeManifestMetadata(manifest workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
+	var head struct {
+		APIVersion string         `json:"apiVersion"`
+		Kind       string         `json:"kind"`
+		Metadata   map[string]any `json:"metadata"`
+	}
+	if err := utiljson.Unmarshal(manifest.Raw, &head); err != nil {
+		return nil, fmt.Errorf("decoding the manifest: %w", err)
+	}
+	if head.Kind == "" {
+		return nil, errNoKind
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": head.APIVersion, "kind": head.Kind, "metadata": head.Metadata}}, nil
 }
 
 // HasManifestOfKind reports whether the Work has a manifest of the given kind.

@@ -15,10 +15,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -31,8 +35,7 @@ func Object(ctx context.Context, karmada client.Client, before, after client.Obj
 	if hasEqualContent(before, after) {
 		return applyMetadata(ctx, karmada, before, after, metadata)
 	}
-	difference := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	data, err := difference.Data(after)
+	data, err := difference(before, after)
 	if err != nil {
 		return false, fmt.Errorf("computing the patch of %s: %w", describeObject(after), err)
 	}
@@ -42,10 +45,50 @@ func Object(ctx context.Context, karmada client.Client, before, after client.Obj
 		}
 		return true, nil
 	}
-	if err := karmada.Patch(ctx, after, client.RawPatch(difference.Type(), data)); err != nil {
+	if err := karmada.Patch(ctx, after, client.RawPatch(types.MergePatchType, data)); err != nil {
 		return false, fmt.Errorf("patching %s: %w", describeObject(after), err)
 	}
 	return true, nil
+}
+
+// difference returns the merge patch from before to after, without the status, under the condition that
+// the stored object has the resourceVersion of before.
+func difference(before, after client.Object) ([]byte, error) {
+	if before.GetResourceVersion() == "" {
+		return nil, errNoVersion
+	}
+	older, err := json.Marshal(withoutStatus(before, ""))
+	if err != nil {
+		return nil, err
+	}
+	newer, err := json.Marshal(withoutStatus(after, before.GetResourceVersion()))
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.CreateMergePatch(older, newer)
+}
+
+// withoutStatus returns a copy of the object with the given resourceVersion and without its status. All
+// other fields are shared with the object.
+func withoutStatus(object client.Object, version string) client.Object {
+	if dynamic, ok := object.(*unstructured.Unstructured); ok {
+		content := maps.Clone(dynamic.Object)
+		delete(content, "status")
+		if metadata, ok := content["metadata"].(map[string]any); ok {
+			content["metadata"] = maps.Clone(metadata)
+		}
+		copied := &unstructured.Unstructured{Object: content}
+		copied.SetResourceVersion(version)
+		return copied
+	}
+	copied := reflect.New(reflect.TypeOf(object).Elem())
+	copied.Elem().Set(reflect.ValueOf(object).Elem())
+	if status := copied.Elem().FieldByName("Status"); status.IsValid() {
+		status.SetZero()
+	}
+	shared, _ := copied.Interface().(client.Object)
+	shared.SetResourceVersion(version)
+	return shared
 }
 
 // hasNullInList reports whether a patch contains a null inside a list.
