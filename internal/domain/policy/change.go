@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -44,8 +43,8 @@ func RelevantHash(template *unstructured.Unstructured) (string, error) {
 }
 
 func hashContent(template *unstructured.Unstructured, content map[string]any) (string, error) {
-	// encoding/json sorts map keys, so equal content gives equal bytes.
-	data, err := json.Marshal(content)
+	// Map keys are sorted, so equal content gives equal bytes.
+	data, err := jsonedit.Marshal(content)
 	if err != nil {
 		return "", fmt.Errorf("encoding %s %s/%s: %w", template.GetKind(), template.GetNamespace(), template.GetName(), err)
 	}

@@ -86,7 +86,9 @@ func (d *digest) writeValue(value any) {
 func (d *digest) writeMap(value map[string]any) {
 	d.writeHeader('m', uint64(len(value)))
 	first := len(d.keys)
-	d.keys = slices.AppendSeq(d.keys, maps.Keys(value))
+	for key := range value {
+		d.keys = append(d.keys, key)
+	}
 	last := len(d.keys)
 	slices.Sort(d.keys[first:])
 	for i := first; i < last; i++ {

@@ -26,6 +26,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 // ExecutionNamespace returns the control plane's namespace that contains the given cluster's Works.
@@ -76,7 +77,7 @@ func HasManifestOfKind(work *workv1alpha1.Work, kind schema.GroupVersionKind) bo
 
 // EncodeManifest serializes the object to JSON. Equal objects give equal bytes.
 func EncodeManifest(object *unstructured.Unstructured) (workv1alpha1.Manifest, error) {
-	raw, err := json.Marshal(object.Object)
+	raw, err := jsonedit.Marshal(object.Object)
 	if err != nil {
 		return workv1alpha1.Manifest{}, fmt.Errorf("encoding the manifest of %s %q: %w", object.GetKind(), object.GetName(), err)
 	}

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -76,4 +77,69 @@ func containsFields(content, part map[string]any, isSelected func(field string) 
 		}
 	}
 	return true
+}
+
+// differingFields returns copies of two objects of one type, without the status and most fields that are
+// equal in both. Only the newer copy has a resourceVersion, which is that of before. The copies share all
+// other fields with the objects.
+func differingFields(before, after client.Object) (older, newer any) {
+	if left, ok := before.(*unstructured.Unstructured); ok {
+		right, _ := after.(*unstructured.Unstructured)
+		return differingContent(left, right)
+	}
+	left, right := reflect.New(reflect.TypeOf(before).Elem()), reflect.New(reflect.TypeOf(after).Elem())
+	left.Elem().Set(reflect.ValueOf(before).Elem())
+	right.Elem().Set(reflect.ValueOf(after).Elem())
+	for _, copied := range []reflect.Value{left, right} {
+		if status := copied.Elem().FieldByName("Status"); status.IsValid() {
+			status.SetZero()
+		}
+	}
+	clearEqualFields(left.Elem(), right.Elem(), 1)
+	setVersion(left.Interface(), "")
+	setVersion(right.Interface(), before.GetResourceVersion())
+	return left.Interface(), right.Interface()
+}
+
+func setVersion(copied any, version string) {
+	if object, ok := copied.(client.Object); ok {
+		object.SetResourceVersion(version)
+	}
+}
+
+// clearEqualFields clears the fields that are equal in both structs, and in nested structs down to the given
+// depth.
+func clearEqualFields(left, right reflect.Value, depth int) {
+	for i := range left.NumField() {
+		older, newer := left.Field(i), right.Field(i)
+		switch {
+		case !older.CanSet(): // the field is not exported
+		case Equal(older.Addr().Interface(), newer.Addr().Interface()):
+			older.SetZero()
+			newer.SetZero()
+		case depth > 0 && older.Kind() == reflect.Struct:
+			clearEqualFields(older, newer, depth-1)
+		}
+	}
+}
+
+func differingContent(before, after *unstructured.Unstructured) (older, newer map[string]any) {
+	older, newer = maps.Clone(before.Object), maps.Clone(after.Object)
+	for field, value := range before.Object {
+		if other, found := after.Object[field]; field == "status" || field != "metadata" && found && Equal(value, other) {
+			delete(older, field)
+			delete(newer, field)
+		}
+	}
+	delete(newer, "status")
+	for _, content := range []map[string]any{older, newer} {
+		metadata, _ := content["metadata"].(map[string]any)
+		metadata = maps.Clone(metadata)
+		delete(metadata, "resourceVersion")
+		content["metadata"] = metadata
+	}
+	if metadata, ok := newer["metadata"].(map[string]any); ok {
+		metadata["resourceVersion"] = before.GetResourceVersion()
+	}
+	return older, newer
 }

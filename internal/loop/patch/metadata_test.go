@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -107,5 +108,48 @@ func BenchmarkMetadataChanges(b *testing.B) {
 		if !hasEqualContent(before, after) || len(metadataChanges(before, after)) != 1 {
 			b.Fatal("not only the finalizers differ")
 		}
+	}
+}
+
+func TestDifference(t *testing.T) {
+	stored := newLabelledWork()
+	stored.ResourceVersion, stored.Spec.SuspendDispatching = "7", new(false)
+	tests := map[string]struct {
+		change func(*workv1alpha1.Work)
+		want   string
+	}{
+		"a field of the spec": {func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = new(true) },
+			`{"metadata":{"resourceVersion":"7"},"spec":{"suspendDispatching":true}}`},
+		"a removed field": {func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = nil },
+			`{"metadata":{"resourceVersion":"7"},"spec":{"suspendDispatching":null}}`},
+		"a list, metadata and the status": {func(w *workv1alpha1.Work) {
+			w.Spec.Workload.Manifests[0].Raw = []byte(`{"a":2}`)
+			w.Labels["app"], w.Status.Conditions = "api", []metav1.Condition{{Type: "Applied"}}
+		}, `{"metadata":{"labels":{"app":"api"},"resourceVersion":"7"},"spec":{"workload":{"manifests":[{"a":2}]}}}`},
+	}
+	toUnstructured := func(w *workv1alpha1.Work) client.Object {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &unstructured.Unstructured{Object: content}
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			after := stored.DeepCopy()
+			test.change(after)
+			before, unchanged := stored.DeepCopy(), after.DeepCopy()
+			typed, err := difference(before, after)
+			if err != nil || string(typed) != test.want {
+				t.Errorf("patch %s (error %v), want %s", typed, err, test.want)
+			}
+			if diff := cmp.Diff([]*workv1alpha1.Work{stored, unchanged}, []*workv1alpha1.Work{before, after}); diff != "" {
+				t.Errorf("the objects changed (-before +after):\n%s", diff)
+			}
+			dynamic, err := difference(toUnstructured(before), toUnstructured(after))
+			if err != nil || string(dynamic) != test.want {
+				t.Errorf("patch of unstructured objects %s (error %v), want %s", dynamic, err, test.want)
+			}
+		})
 	}
 }

@@ -15,13 +15,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -57,38 +55,16 @@ func difference(before, after client.Object) ([]byte, error) {
 	if before.GetResourceVersion() == "" {
 		return nil, errNoVersion
 	}
-	older, err := json.Marshal(withoutStatus(before, ""))
+	older, newer := differingFields(before, after)
+	olderText, err := json.Marshal(older)
 	if err != nil {
 		return nil, err
 	}
-	newer, err := json.Marshal(withoutStatus(after, before.GetResourceVersion()))
+	newerText, err := json.Marshal(newer)
 	if err != nil {
 		return nil, err
 	}
-	return jsonpatch.CreateMergePatch(older, newer)
-}
-
-// withoutStatus returns a copy of the object with the given resourceVersion and without its status. All
-// other fields are shared with the object.
-func withoutStatus(object client.Object, version string) client.Object {
-	if dynamic, ok := object.(*unstructured.Unstructured); ok {
-		content := maps.Clone(dynamic.Object)
-		delete(content, "status")
-		if metadata, ok := content["metadata"].(map[string]any); ok {
-			content["metadata"] = maps.Clone(metadata)
-		}
-		copied := &unstructured.Unstructured{Object: content}
-		copied.SetResourceVersion(version)
-		return copied
-	}
-	copied := reflect.New(reflect.TypeOf(object).Elem())
-	copied.Elem().Set(reflect.ValueOf(object).Elem())
-	if status := copied.Elem().FieldByName("Status"); status.IsValid() {
-		status.SetZero()
-	}
-	shared, _ := copied.Interface().(client.Object)
-	shared.SetResourceVersion(version)
-	return shared
+	return jsonpatch.CreateMergePatch(olderText, newerText)
 }
 
 // hasNullInList reports whether a patch contains a null inside a list.

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/jsonedit"
 )
 
 type statusRule = func(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error)
@@ -101,7 +101,7 @@ func isZero(value any) bool {
 }
 
 func encodeStatus(status map[string]any) (*runtime.RawExtension, error) {
-	raw, err := json.Marshal(status)
+	raw, err := jsonedit.Marshal(status)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the status: %w", err)
 	}
