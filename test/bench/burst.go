@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// bulkChange is one change to all templates at once.
+// bulkChange is a change that is made to all templates at once.
 type bulkChange struct {
 	scenario string
 	// apply sends the requests of the change.
 	apply func(ctx context.Context, names []string) error
-	// memberCondition is met in a member when the change has arrived there.
+	// memberCondition is met when the change has arrived in a member.
 	memberCondition condition
-	// templateCondition is met when the template has the aggregated status of the change.
+	// templateCondition is met when the template's aggregated status shows the change.
 	templateCondition condition
 }
 
@@ -71,17 +71,17 @@ func (b *bench) bulkCreation() bulkChange {
 	return bulkChange{scenario: "burst", apply: b.create, memberCondition: isPresent, templateCondition: isReady(b.allReplicas())}
 }
 
-// measureBulkChange measures the duration and the cost of a change.
-func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
+// measureBulkChange measures how long a change takes to arrive in all members and templates, and its cost.
+func (b *bench) measureBulkChange(ctx context.Context, change bulkChange) error {
 	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
-		list := b.burstTemplateNames()
-		arrived, known := o.expectInMembers(list, w.memberCondition), o.expectInKarmada(list, w.templateCondition)
+		names := b.burstTemplateNames()
+		arrived, known := o.expectInMembers(names, change.memberCondition), o.expectInKarmada(names, change.templateCondition)
 		before, err := b.sample(ctx)
 		if err != nil {
 			return err
 		}
 		start := time.Now()
-		if err := w.apply(ctx, list); err != nil {
+		if err := change.apply(ctx, names); err != nil {
 			return err
 		}
 		sent := time.Now()
@@ -92,19 +92,19 @@ func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 		if err != nil {
 			return err
 		}
-		b.report.addDuration(w.scenario, "all requests answered", sent.Sub(start), len(list))
-		b.report.addDuration(w.scenario, inMembers, lastMetAt(arrived).Sub(start), len(list))
-		b.report.addDuration(w.scenario, inTemplates, lastMetAt(known).Sub(start), len(list))
-		b.report.addCost(w.scenario, before, after, len(list))
+		b.report.addDuration(change.scenario, "all requests completed", sent.Sub(start), len(names))
+		b.report.addDuration(change.scenario, inMembers, lastMetAt(arrived).Sub(start), len(names))
+		b.report.addDuration(change.scenario, inTemplates, lastMetAt(known).Sub(start), len(names))
+		b.report.addCost(change.scenario, before, after, len(names))
 		return nil
 	})
 }
 
 // propagate creates the templates that do not exist and waits until all are ready in all
 // members.
-func (b *bench) propagate(ctx context.Context, o *fleetTracker, list []string) error {
-	ready := o.expectInKarmada(list, isReady(b.allReplicas()))
-	if err := b.create(ctx, list); err != nil {
+func (b *bench) propagate(ctx context.Context, o *fleetTracker, names []string) error {
+	ready := o.expectInKarmada(names, isReady(b.allReplicas()))
+	if err := b.create(ctx, names); err != nil {
 		return err
 	}
 	return awaitAll(ctx, ready...)
@@ -121,8 +121,8 @@ func (b *bench) ensureTemplates(ctx context.Context) error {
 func (b *bench) burstTemplateNames() []string { return numberedNames("web", b.options.templates) }
 
 // create creates the templates that do not exist.
-func (b *bench) create(ctx context.Context, list []string) error {
-	return b.createIn(ctx, []*cluster{b.fleet.karmada}, list)
+func (b *bench) create(ctx context.Context, names []string) error {
+	return b.createIn(ctx, []*cluster{b.fleet.karmada}, names)
 }
 
 // createIn creates the Deployments that do not exist in each of the clusters.
@@ -139,14 +139,14 @@ func (b *bench) createIn(ctx context.Context, clusters []*cluster, names []strin
 	})
 }
 
-func (b *bench) changeImage(ctx context.Context, list []string) error {
+func (b *bench) changeImage(ctx context.Context, names []string) error {
 	patch, err := json.Marshal([]map[string]string{
 		{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": secondImage},
 	})
 	if err != nil {
 		return fmt.Errorf("encoding the change of image: %w", err)
 	}
-	return b.forEach(list, func(name string) error {
+	return b.forEach(names, func(name string) error {
 		_, err := b.fleet.karmada.typed.AppsV1().Deployments(b.fleet.namespace).
 			Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{})
 		if err != nil {
@@ -156,8 +156,8 @@ func (b *bench) changeImage(ctx context.Context, list []string) error {
 	})
 }
 
-func (b *bench) delete(ctx context.Context, list []string) error {
-	return b.deleteIn(ctx, []*cluster{b.fleet.karmada}, list)
+func (b *bench) delete(ctx context.Context, names []string) error {
+	return b.deleteIn(ctx, []*cluster{b.fleet.karmada}, names)
 }
 
 // deleteIn deletes the Deployments in each of the clusters.
@@ -175,10 +175,10 @@ func (b *bench) deleteIn(ctx context.Context, clusters []*cluster, names []strin
 }
 
 // forEach runs act for every name, several at the same time, and returns the first error.
-func (b *bench) forEach(list []string, act func(name string) error) error {
+func (b *bench) forEach(names []string, act func(name string) error) error {
 	var group errgroup.Group
 	group.SetLimit(b.options.concurrency)
-	for _, name := range list {
+	for _, name := range names {
 		group.Go(func() error { return act(name) })
 	}
 	return group.Wait()

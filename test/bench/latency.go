@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// propagationTimes are the times of one template. presentAfter and aggregatedAfter are
-// measured from the creation of the template.
+// propagationTimes contains one template's times. presentAfter and aggregatedAfter begin when
+// this program sends the request that creates the template.
 type propagationTimes struct {
 	// presentAfter is the time until the last member has the Deployment.
 	presentAfter time.Duration
@@ -29,27 +29,28 @@ func (p propagationTimes) controlPlaneTime() time.Duration {
 // latency creates templates one at a time, each after the previous one is propagated.
 func (b *bench) latency(ctx context.Context) error {
 	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
-		var journeys []propagationTimes
+		var propagations []propagationTimes
 		for _, name := range numberedNames("single", b.options.singles) {
-			j, err := b.measurePropagation(ctx, o, name)
+			p, err := b.measurePropagation(ctx, o, name)
 			if err != nil {
 				return err
 			}
-			journeys = append(journeys, j)
+			propagations = append(propagations, p)
 		}
-		b.reportLatency(journeys)
+		b.reportLatency(propagations)
 		return nil
 	})
 }
 
+// measurePropagation creates a template and waits until its status shows the ready Pods of all members.
 func (b *bench) measurePropagation(ctx context.Context, o *fleetTracker, name string) (propagationTimes, error) {
-	list := []string{name}
-	present := o.expectInMembers(list, isPresent)
-	ready := o.expectInMembers(list, isReady(b.options.replicas))
-	aggregated := o.expectInKarmada(list, isReady(b.allReplicas()))
+	names := []string{name}
+	present := o.expectInMembers(names, isPresent)
+	ready := o.expectInMembers(names, isReady(b.options.replicas))
+	aggregated := o.expectInKarmada(names, isReady(b.allReplicas()))
 
 	start := time.Now()
-	if err := b.create(ctx, list); err != nil {
+	if err := b.create(ctx, names); err != nil {
 		return propagationTimes{}, err
 	}
 	if err := awaitAll(ctx, slices.Concat(present, ready, aggregated)...); err != nil {
@@ -74,19 +75,19 @@ func slowestMemberTime(present, ready []*expectation) time.Duration {
 	return ready[at].at.Sub(present[at].at)
 }
 
-func (b *bench) reportLatency(journeys []propagationTimes) {
+func (b *bench) reportLatency(propagations []propagationTimes) {
 	for _, part := range []struct {
 		quantity string
 		value    func(propagationTimes) time.Duration
 	}{
-		{presentInMembers, func(j propagationTimes) time.Duration { return j.presentAfter }},
-		{statusInTemplate, func(j propagationTimes) time.Duration { return j.aggregatedAfter }},
-		{"of that, the member itself", func(j propagationTimes) time.Duration { return j.memberReadyTime }},
+		{presentInMembers, func(p propagationTimes) time.Duration { return p.presentAfter }},
+		{statusInTemplate, func(p propagationTimes) time.Duration { return p.aggregatedAfter }},
+		{"of that, the member itself", func(p propagationTimes) time.Duration { return p.memberReadyTime }},
 		{"of that, above the member", propagationTimes.controlPlaneTime},
 	} {
 		var times []time.Duration
-		for _, j := range journeys {
-			times = append(times, part.value(j))
+		for _, p := range propagations {
+			times = append(times, part.value(p))
 		}
 		b.report.addPercentiles("latency", part.quantity, times)
 	}
