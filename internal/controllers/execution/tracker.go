@@ -142,13 +142,12 @@ func (a *appliedTracker) driftConflict(key objectKey, now time.Time) (message st
 	return state.conflictMessage, shorterDelay(state.drift.RemainingDelay(now), remaining)
 }
 
-// hasOtherVersion reports whether an object was applied and now has another version than at that
-// time.
-func (a *appliedTracker) hasOtherVersion(key objectKey, version string) bool {
+// appliedVersion returns the resourceVersion that an object had when its manifest was last applied.
+func (a *appliedTracker) appliedVersion(key objectKey) (version string, isApplied bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	state, ok := a.applied[key.work][key]
-	return ok && state.resourceVersion != version
+	return state.resourceVersion, ok
 }
 
 // isUnchanged reports whether exactly this manifest was applied, and neither the object in the
@@ -192,8 +191,8 @@ func deleteKeysIn[V any](records map[types.NamespacedName]V, namespace string) {
 const statusDelay = 10 * time.Second
 
 // recordWrite records whether a pass wrote to the member, and reports whether this or an earlier
-// pass wrote within statusDelay. Earlier passes count because the watch of the member delivers each
-// write, and this event starts a pass that finds nothing to do.
+// pass wrote within statusDelay. Earlier passes count because a change of the Work
+// or of its rules may start a pass that finds nothing to do before the status arrives.
 func (a *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote bool, now time.Time) (isRecent bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -50,15 +50,15 @@ func TestAppliedTrackerDistinguishesRepairsFromChanges(t *testing.T) {
 	}
 }
 
-func TestAppliedTrackerRecognizesOwnVersions(t *testing.T) {
+func TestAppliedTrackerReturnsAppliedVersion(t *testing.T) {
 	tracker, key := newAppliedTracker(), objectKey{}
 	applied := newDeployment(func(c map[string]any) { metadataOf(c)["resourceVersion"] = "7" })
-	if tracker.hasOtherVersion(key, "7") {
-		t.Error("an object that was never applied counts as another version")
+	if version, isApplied := tracker.appliedVersion(key); isApplied {
+		t.Errorf("an object that was never applied has the version %s", version)
 	}
 	tracker.recordApplied(key, applied, applied)
-	if tracker.hasOtherVersion(key, "7") || !tracker.hasOtherVersion(key, "8") {
-		t.Error("own and other versions are not distinguished")
+	if version, isApplied := tracker.appliedVersion(key); !isApplied || version != "7" {
+		t.Errorf("the version is %q, want 7", version)
 	}
 }
 

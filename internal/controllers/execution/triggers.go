@@ -204,10 +204,12 @@ func (c *controller) handleMemberEvent(event member.Event) {
 	annotations := object.GetAnnotations()
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation],
 		Name: annotations[workv1alpha1.WorkNameAnnotation]}
-	if event.Old == nil && !c.tracker.hasOtherVersion(
-		objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(object)}, object.GetResourceVersion()) {
-		// No pass is needed: the event is caused by a create request of this process, or by the
-		// first list after a start, when every Work gets a pass anyway.
+	version, isApplied := c.tracker.appliedVersion(objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(object)})
+	switch {
+	case event.New == nil: // the object was deleted
+	case isApplied && version == event.New.GetResourceVersion(), !isApplied && event.Old == nil:
+		// No pass is needed: the event is caused by a write of this process, or by the first list
+		// after a start, when every Work gets a pass anyway.
 		return
 	}
 	// The annotations come from the member, so they are trusted only if they name a Work of that

@@ -153,9 +153,9 @@ func newReadyCluster() *clusterv1alpha1.Cluster {
 	}
 }
 
-// If the first list of a watch contains an object in another version than this process applied, the
-// object may have changed before the watch started.
-func TestObjectOfTheFirstListMayHaveDrifted(t *testing.T) {
+// If an event contains an object in another version than this process applied, the object may have
+// drifted. This includes the first list of a watch.
+func TestObjectOfAnotherVersionMayHaveDrifted(t *testing.T) {
 	applied := newDeployment(func(c map[string]any) {
 		metadataOf(c)["resourceVersion"] = "7"
 		maps.Copy(metadataOf(c)["annotations"].(map[string]any), map[string]any{
@@ -164,15 +164,23 @@ func TestObjectOfTheFirstListMayHaveDrifted(t *testing.T) {
 	})
 	changed := applied.DeepCopy()
 	changed.SetResourceVersion("8")
+	older := applied.DeepCopy()
+	older.SetResourceVersion("6")
+	older.SetGeneration(applied.GetGeneration() + 1)
+	changed.SetGeneration(applied.GetGeneration() + 2)
 	key := types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}
 	for name, tc := range map[string]struct {
 		isTracked bool
-		listed    *unstructured.Unstructured
+		old, new  *unstructured.Unstructured
 		want      int
 	}{
-		"the applied version":                 {true, applied, 0},
-		"another version":                     {true, changed, 1},
-		"an object that no pass has seen yet": {false, changed, 0},
+		"the applied version in the first list": {true, nil, applied, 0},
+		"another version in the first list":     {true, nil, changed, 1},
+		"an object that no pass has seen yet":   {false, nil, changed, 0},
+		"an update by this process":             {true, older, applied, 0},
+		"an update by another program":          {true, applied, changed, 1},
+		"an update before the first pass":       {false, older, changed, 1},
+		"a deletion":                            {true, applied, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &controller{tracker: newAppliedTracker()}
@@ -187,7 +195,7 @@ func TestObjectOfTheFirstListMayHaveDrifted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				c.handleMemberEvent(member.Event{Member: "m1", Kind: applied.GroupVersionKind(), New: tc.listed, Initial: true})
+				c.handleMemberEvent(member.Event{Member: "m1", Kind: applied.GroupVersionKind(), Old: tc.old, New: tc.new})
 				go func() { _ = c.queues.Start(ctx) }()
 				synctest.Wait()
 			})

@@ -3,7 +3,7 @@
 // Most functions work on a document's text without decoding it, because API servers return lists with
 // thousands of objects of which only a few fields change. All other bytes stay unchanged, so that
 // numbers keep their precision and fields keep their order. A Pointer refers to a value in a decoded
-// document.
+// document. Equal and Marshal compare and encode decoded values without reflection.
 //
 // Invariants:
 //   - Invalid JSON causes an error or an invalid result, but never a panic. Callers must first validate
