@@ -104,6 +104,9 @@ type Host struct {
 	Gates *gates.Set
 	// SetClaimLookup is the field SetClaimLookup of HostOptions.
 	SetClaimLookup func(ClaimLookup)
+	// Placer lets the detector create bindings together with the clusters that the scheduler of this
+	// process selects.
+	Placer *loop.BindingPlacer
 
 	// electsLeader means that another replica may be the leader. Then the caches of the required
 	// kinds are filled before this process becomes the leader.
@@ -161,7 +164,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	return &Host{
 		Guard: deletions, Epoch: watch, Manager: mgr, Members: members, Watches: watchManager, Interpreter: rules, rules: rules,
 		Templates: template.NewReader(watchManager, mgr.GetAPIReader()), WorkReports: reports,
-		Gates: o.Gates, SetClaimLookup: o.SetClaimLookup, electsLeader: o.Election.Enabled,
+		Gates: o.Gates, SetClaimLookup: o.SetClaimLookup, Placer: &loop.BindingPlacer{}, electsLeader: o.Election.Enabled,
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -116,7 +117,7 @@ func newTestScheduler(t *testing.T, bound client.Object, clusters ...*clusterv1a
 	}
 	l.scheduler = &scheduler{
 		options: o, karmada: karmada, liveReader: karmada, events: loop.NewEvents(l.recorder), clusters: newClusterSnapshots(),
-		backoff: newFailureBackoff(o), ownWrites: loop.NewWrites[request](nil), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), metrics: measured, now: func() time.Time { return noon.Time },
+		backoff: newFailureBackoff(o), ownWrites: loop.NewWrites[request](nil), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), placed: lru.New(maxPlacedBindings), metrics: measured, now: func() time.Time { return noon.Time },
 	}
 	for _, cluster := range clusters {
 		l.clusters.put(cluster, true)

@@ -16,8 +16,13 @@ func (s *scheduler) recordSuccessEvent(p pass, desired binding.Object, out outco
 	if out.err != nil || haveSameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
 		return
 	}
-	template := binding.TemplateReference(desired)
-	message := withEstimatorNote(successMessage(desired), out.failedEstimators)
+	s.recordPlacementEvent(desired, out.failedEstimators)
+}
+
+// recordPlacementEvent records the binding's targets in an event on the template.
+func (s *scheduler) recordPlacementEvent(placed binding.Object, failedEstimators map[string]string) {
+	template := binding.TemplateReference(placed)
+	message := withEstimatorNote(successMessage(placed), failedEstimators)
 	s.deferredEvents.record(func() {
 		s.events.RecordDecision(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", message)
 	})

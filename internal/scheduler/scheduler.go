@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -61,6 +62,9 @@ type Options struct {
 	// the other scheduler has not reported by then, this scheduler sets the condition Scheduled of the
 	// binding to False with the reason SchedulerNotReporting.
 	ReportTimeout time.Duration
+	// Placer lets the detector of this process create bindings together with their clusters. Nil
+	// means that all bindings are scheduled after their creation.
+	Placer *loop.BindingPlacer
 }
 
 // DefaultOptions returns the options of the default scheduler, which uses all plugins.
@@ -88,6 +92,9 @@ type scheduler struct {
 	ownWrites        *loop.Writes[request]
 	reportedFailures *reportedFailures
 	unreported       *unreportedTracker
+	// placed holds the bindings that placeNew has placed and that are not created yet, with the
+	// *snapshot for which they were placed.
+	placed *lru.Cache
 	// deferredStatuses holds the successes that are not in the status yet.
 	deferredStatuses *deferredStatuses
 	assumptions      *assumptions
@@ -107,7 +114,7 @@ func Add(mgr manager.Manager, table []estimators.Row, o Options) error {
 		options: o, karmada: mgr.GetClient(), liveReader: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: table,
 		events:   loop.EventsFor(mgr, o.Name, loop.EventModeChanges),
 		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), ownWrites: loop.NewWrites[request](nil),
-		reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(),
+		reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), placed: lru.New(maxPlacedBindings),
 		assumptions: newAssumptions(o.OvercommitProtection), now: time.Now,
 	}
 	measured, err := newMetrics(ctrlmetrics.Registry)

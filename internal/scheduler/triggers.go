@@ -85,6 +85,7 @@ func (s *source) WaitForSync(ctx context.Context) error {
 			return errNotSynced
 		}
 	}
+	s.scheduler.options.Placer.Set(s.ctx, s.scheduler.placeNew)
 	return nil
 }
 
@@ -101,6 +102,9 @@ func (s *source) clusterHandlers() toolscache.ResourceEventHandler {
 func (s *source) handleBindingAdded(added binding.Object, initial bool) {
 	if !s.scheduler.handles(added) {
 		s.enqueueForOtherScheduler(added)
+		return
+	}
+	if !initial && s.scheduler.confirmPlacement(added) {
 		return
 	}
 	u := urgencyLive

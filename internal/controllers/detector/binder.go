@@ -54,6 +54,8 @@ type binder struct {
 	Rules    interpreter.Source
 	events   *loop.Events
 	features bindingFeatures
+	// placer selects the clusters of new bindings.
+	placer *loop.BindingPlacer
 	// now returns the time for conditions.
 	now func() time.Time
 }
@@ -114,6 +116,7 @@ func (b *binder) create(ctx context.Context, input policy.BindingInput) (wrote b
 	labels := maps.Clone(created.GetLabels())
 	labels[binding.PermanentIDLabel(created)] = uuid.NewString()
 	created.SetLabels(labels)
+	b.placer.Place(ctx, created)
 	err = b.karmada.Create(ctx, created)
 	if err == nil || loop.IsNamespaceTerminating(err) {
 		return err == nil, nil

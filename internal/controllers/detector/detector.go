@@ -79,6 +79,8 @@ type Options struct {
 	// SetClaimLookup is called with a lookup when this process becomes the leader, and with nil
 	// when it stops. SetClaimLookup may be nil.
 	SetClaimLookup func(ClaimLookup)
+	// Placer selects the clusters of new bindings if the scheduler runs in this process.
+	Placer *loop.BindingPlacer
 	// Events selects the successes that are recorded as events.
 	Events loop.EventMode
 }

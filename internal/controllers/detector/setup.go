@@ -79,7 +79,7 @@ func (d *detector) addActions(s dependencies, o Options) {
 			multiplePodTemplates: o.MultiplePodTemplates, workloadAffinity: o.WorkloadAffinity,
 			priorityScheduling: o.PriorityScheduling, resourceQuotaEstimate: o.ResourceQuotaEstimate,
 		},
-		now: time.Now,
+		placer: o.Placer, now: time.Now,
 	}
 	d.preemptor = &preemptor{
 		enabled: o.Preemption, karmada: s.karmada, templates: s.templateReader, policy: d.policies.get,

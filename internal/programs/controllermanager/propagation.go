@@ -26,7 +26,7 @@ func (o *Options) addDetector(h *programs.Host) (err error) {
 	}
 	own.Workers, own.PolicyWorkers, own.ClusterPolicyWorkers = o.Workers.Templates, o.Workers.Policies, o.Workers.ClusterPolicies
 	own.Backoff, own.RetryRate, own.RetryBurst, own.Events = o.QueueBackoff(), o.Backoff.QPS, o.Backoff.BucketSize, o.Events
-	own.SetClaimLookup = h.SetClaimLookup
+	own.SetClaimLookup, own.Placer = h.SetClaimLookup, h.Placer
 	own.PriorityQueue = h.Gates.Enabled(gates.ControllerPriorityQueue)
 	own.Preemption = h.Gates.Enabled(gates.PropagationPolicyPreemption)
 	own.MultiplePodTemplates = h.Gates.Enabled(gates.MultiplePodTemplatesScheduling)

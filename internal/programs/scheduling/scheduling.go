@@ -80,7 +80,9 @@ func (o *Options) add(h *programs.Host) error {
 		}
 		table = append(table, estimators.Row{Name: "estimator", Timeout: o.Estimators.RequestTimeout(), Estimator: pool})
 	}
-	return scheduler.Add(h.Manager, table, o.schedulerOptions(h.Gates))
+	own := o.schedulerOptions(h.Gates)
+	own.Placer = h.Placer
+	return scheduler.Add(h.Manager, table, own)
 }
 
 // schedulerOptions returns the options of the scheduler for the feature gates of a process.
