@@ -18,12 +18,14 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/keyutil"
@@ -52,6 +54,17 @@ func newBootstrapToken(t *testing.T, env *testenv.Env, token registration.Token)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = registration.DeleteToken(context.WithoutCancel(t.Context()), env.Config, created.ID) })
+	holder := rest.AnonymousClientConfig(env.Config)
+	holder.BearerToken = created.String()
+	reviews, err := authenticationclient.NewForConfig(holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The API server reads bootstrap tokens from a cache.
+	testenv.Eventually(t, "the API server accepts the bootstrap token", func(ctx context.Context) error {
+		_, err := reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		return err
+	})
 	return created
 }
 

@@ -3,6 +3,8 @@ package aggregated
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +28,7 @@ func newScopeReader(karmada kubernetes.Interface) func(ctx context.Context, clus
 		role, err := karmada.RbacV1().ClusterRoles().Get(ctx, agent.RoleName(cluster), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			return agent.Scope{}, requireCreatePermission(ctx, karmada)
+			return agent.Scope{}, requireCreatePermission(ctx, karmada, cluster)
 		case err != nil:
 			return agent.Scope{}, fmt.Errorf("reading the ClusterRole of the agent of cluster %q: %w", cluster, err)
 		case !agent.IsRegistered(role) || isRequestOlderThan(ctx, role):
@@ -43,8 +45,10 @@ func isRequestOlderThan(ctx context.Context, object metav1.Object) bool {
 }
 
 // requireCreatePermission returns ErrNotRegistered if the user who sent the request is not allowed to
-// create Clusters. It is for agents that get their permissions from other roles.
-func requireCreatePermission(ctx context.Context, karmada kubernetes.Interface) error {
+// create Clusters. It is for agents that get their permissions from other roles. A permission from the
+// deleted ClusterRole of the agent does not count: the API server authorizes requests from a cache, which
+// may still contain that ClusterRole. The reason of the review names the role that allows the request.
+func requireCreatePermission(ctx context.Context, karmada kubernetes.Interface, cluster string) error {
 	user, ok := request.UserFrom(ctx)
 	if !ok {
 		return agent.ErrNotRegistered
@@ -57,7 +61,7 @@ func requireCreatePermission(ctx context.Context, karmada kubernetes.Interface) 
 	switch {
 	case err != nil:
 		return fmt.Errorf("reviewing whether user %s may create Clusters: %w", user.GetName(), err)
-	case !review.Status.Allowed:
+	case !review.Status.Allowed || strings.Contains(review.Status.Reason, strconv.Quote(agent.RoleName(cluster))):
 		return agent.ErrNotRegistered
 	}
 	return nil

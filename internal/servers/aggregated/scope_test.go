@@ -34,12 +34,16 @@ func TestAgentScopes(t *testing.T) {
 		fails   bool
 		// isAllowed is true if the agent may create Clusters.
 		isAllowed bool
-		want      string
-		wantErr   bool
+		// reason is the reason of the authorizer.
+		reason  string
+		want    string
+		wantErr bool
 	}{
-		"the ClusterRole comes first":          {objects: []runtime.Object{role, namespace}, want: "eu"},
-		"an agent that deleted its role":       {objects: []runtime.Object{namespace}, wantErr: true},
-		"an agent with roles of its own":       {isAllowed: true},
+		"the ClusterRole comes first":    {objects: []runtime.Object{role, namespace}, want: "eu"},
+		"an agent that deleted its role": {objects: []runtime.Object{namespace}, wantErr: true},
+		"an agent with roles of its own": {isAllowed: true, reason: `RBAC: allowed by ClusterRoleBinding "own" of ClusterRole "own" to User "x"`},
+		"an agent whose deleted role is still cached": {isAllowed: true, wantErr: true,
+			reason: `RBAC: allowed by ClusterRoleBinding "system:karmada:east:agent" of ClusterRole "system:karmada:east:agent" to User "x"`},
 		"a name that is reserved for a join":   {objects: []runtime.Object{reserved}, isAllowed: true, wantErr: true},
 		"a request older than the role":        {objects: []runtime.Object{younger}, isAllowed: true, wantErr: true},
 		"a scope that cannot be parsed":        {objects: []runtime.Object{invalid}, wantErr: true},
@@ -56,6 +60,7 @@ func TestAgentScopes(t *testing.T) {
 			karmada.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
 				review.Status.Allowed = test.isAllowed && review.Spec.User == agent.User("east")
+				review.Status.Reason = test.reason
 				return true, review, nil
 			})
 			ctx := request.WithUser(request.WithReceivedTimestamp(t.Context(), time.Now()), &user.DefaultInfo{Name: agent.User("east")})
