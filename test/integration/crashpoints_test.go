@@ -120,9 +120,10 @@ func (s *scenarioInstance) changeImage(ctx context.Context) error {
 	return s.env.Karmada.Patch(ctx, s.newDeployment(), client.RawPatch(types.JSONPatchType, patch))
 }
 
-// moveToMember3 changes the policy from member1 to member3. The workload stays in member2.
+// moveToMember3 changes the policy from member1 to member3. The workload stays in member2. The new
+// placement has an affinity group, so that the scheduler itself writes the status.
 func (s *scenarioInstance) moveToMember3(ctx context.Context) error {
-	patch := []byte(`[{"op":"replace","path":"/spec/placement/clusterAffinity/clusterNames","value":["member2","member3"]}]`)
+	patch := []byte(`[{"op":"replace","path":"/spec/placement","value":{"clusterAffinities":[{"affinityName":"moved","clusterNames":["member2","member3"]}]}}]`)
 	return s.env.Karmada.Patch(ctx, s.newPolicy(), client.RawPatch(types.JSONPatchType, patch))
 }
 

@@ -160,7 +160,7 @@ func normalize(value any, generation float64) {
 			case "managedFields", "resourceVersion", "creationTimestamp", "generation",
 				"lastTransitionTime", "lastUpdateTime", "lastScheduledTime", "uid", templateStateAnnotation:
 				delete(value, key)
-			case workv1alpha2.DepartedClustersAnnotation: // clusters with times
+			case workv1alpha2.DepartedClustersAnnotation, workv1alpha2.ScheduledStateAnnotation: // clusters with times; a hash with UIDs
 				value[key] = true
 			case "deletionTimestamp", workv1alpha1.RenderedFromAnnotation: // a hash with the UID of the template, and its version
 				value[key] = true
