@@ -85,7 +85,7 @@ func (s *source) WaitForSync(ctx context.Context) error {
 			return errNotSynced
 		}
 	}
-	s.scheduler.options.Placer.Set(s.ctx, s.scheduler.placeNew)
+	s.scheduler.options.Placer.Set(s.ctx, s.scheduler.placeNew) //nolint:contextcheck // ctx ends when all caches are filled
 	return nil
 }
 
