@@ -39,7 +39,8 @@ func (s *scheduler) placeNew(ctx context.Context, created binding.Object) {
 	}
 	result, err := placement.Schedule(input)
 	desired, out := desiredBinding(p, result, err)
-	if out = out.withUnknownClusters(created, p.snapshot.find); dependsOnCapacity || out.err != nil || out.message != binding.MessageScheduled {
+	out = out.withUnknownClusters(created, p.snapshot.find)
+	if dependsOnCapacity || out.err != nil || out.message != binding.MessageScheduled {
 		return
 	}
 	created.BindingSpec().Clusters = desired.BindingSpec().Clusters

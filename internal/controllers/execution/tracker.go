@@ -191,8 +191,8 @@ func deleteKeysIn[V any](records map[types.NamespacedName]V, namespace string) {
 const statusDelay = 10 * time.Second
 
 // recordWrite records whether a pass wrote to the member, and reports whether this or an earlier
-// pass wrote within statusDelay. Earlier passes count because a change of the Work
-// or of its rules may start a pass that finds nothing to do before the status arrives.
+// pass wrote within statusDelay. Earlier passes count because a change of the Work or of its rules may
+// start a pass that finds nothing to do before the status arrives.
 func (a *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote bool, now time.Time) (isRecent bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -81,5 +81,6 @@ func ReportScheduled(bound Object, now metav1.Time) (changed bool) {
 // isReschedulePending reports whether the status does not show yet that the last reschedule request
 // was processed.
 func isReschedulePending(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
-	return spec.RescheduleTriggeredAt != nil && (status.LastScheduledTime == nil || spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time))
+	return spec.RescheduleTriggeredAt != nil &&
+		(status.LastScheduledTime == nil || spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time))
 }

@@ -21,9 +21,11 @@ var overrideAnnotations = []string{policyv1alpha1.AppliedClusterOverrides, polic
 	policyv1alpha1.IneffectiveOverrides}
 
 // Merge returns the stored Work with the desired state, and reports whether the result differs from the
-// stored Work. If it does not differ, Merge returns the stored Work itself, else a copy. Merge keeps labels, annotations, finalizers and owners that other clients set, sorts the
-// finalizers, and replaces the spec. It keeps the stored Work's permanent ID, because member objects
-// have this ID as a label. A difference only in RenderedFromAnnotation does not change the Work.
+// stored Work. If it does not differ, Merge returns the stored Work itself, else a copy.
+//
+// Merge keeps labels, annotations, finalizers and owners that other clients set, sorts the finalizers,
+// and replaces the spec. It keeps the stored Work's permanent ID, because member objects have this ID
+// as a label. A difference only in RenderedFromAnnotation does not change the Work.
 func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error) {
 	desired, err := withPermanentID(desired, stored.Labels[workv1alpha1.WorkPermanentIDLabel])
 	if err != nil {

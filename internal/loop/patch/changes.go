@@ -47,7 +47,8 @@ func Apply(ctx context.Context, karmada client.Client, object client.Object, cha
 
 // applyMetadata writes changes of the metadata of before, and stores the metadata in the response in
 // after.
-func applyMetadata(ctx context.Context, karmada client.Client, before, after client.Object, changes map[string]any) (changed bool, err error) {
+func applyMetadata(ctx context.Context, karmada client.Client, before, after client.Object,
+	changes map[string]any) (changed bool, err error) {
 	if len(changes) == 0 {
 		return false, nil
 	}
