@@ -1,12 +1,14 @@
 package scheduler
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -28,9 +30,7 @@ func newDeferringScheduler(t *testing.T, bound *workv1alpha2.ResourceBinding) (l
 func (l *testScheduler) writeDeferred(t *testing.T) []string {
 	t.Helper()
 	l.writes = nil
-	if err := l.writeDeferredStatus(t.Context(), requestFor("web-deployment")); err != nil {
-		t.Fatal(err)
-	}
+	l.writeDeferredStatus(t.Context(), requestFor("web-deployment"))
 	return l.writes
 }
 
@@ -77,6 +77,7 @@ func TestDeferredStatusOfAChangedBindingIsNotWritten(t *testing.T) {
 	l, now := newDeferringScheduler(t, newBinding(divided))
 	_, _, stored := l.pass(t)
 	stored.Spec.Replicas++
+	stored.Generation++
 	if err := l.karmada.Update(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +85,58 @@ func TestDeferredStatusOfAChangedBindingIsNotWritten(t *testing.T) {
 	*now = now.Add(time.Second)
 	if writes := l.writeDeferred(t); len(writes) != 0 {
 		t.Errorf("the writes are %v", writes)
+	}
+}
+
+func TestDeferredStatusIsWrittenIfTheRecordIsLost(t *testing.T) {
+	l, now := newDeferringScheduler(t, newBinding(divided))
+	_, _, stored := l.pass(t)
+	stored.Annotations = nil
+	if err := l.karmada.Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	l.ownWrites.Forget(requestFor("web-deployment"))
+	*now = now.Add(time.Second)
+	if diff := cmp.Diff([]string{"status"}, l.writeDeferred(t)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailureReplacesDeferredStatus(t *testing.T) {
+	l, now := newDeferringScheduler(t, newBinding(divided))
+	l.pass(t)
+	if _, isPending := l.deferredStatuses.get(requestFor("web-deployment")); !isPending {
+		t.Fatal("no status is deferred")
+	}
+	cached := newBinding()
+	if err := l.karmada.Get(t.Context(), requestFor("web-deployment").NamespacedName, cached); err != nil {
+		t.Fatal(err)
+	}
+	failure := failedOutcome(cached, errors.New("the peers cannot be listed"))
+	l.recordOutcome(t.Context(), pass{request: requestFor("web-deployment"), stored: cached, snapshot: l.clusters.snapshot(), started: *now}, failure)
+	*now = now.Add(time.Second)
+	if writes := l.writeDeferred(t); len(writes) != 0 {
+		t.Errorf("the writes are %v", writes)
+	}
+}
+
+func TestFailureIsNotRecordedAsSuccess(t *testing.T) {
+	l, _ := newDeferringScheduler(t, newBinding(divided))
+	_, _, placed := l.pass(t)
+	if !binding.IsScheduled(placed) {
+		t.Fatal("the success is not recorded")
+	}
+	l.clusters.remove("member1")
+	l.clusters.remove("member2")
+	placed.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member9"}}
+	placed.Generation++
+	if err := l.karmada.Update(t.Context(), placed); err != nil {
+		t.Fatal(err)
+	}
+	l.ownWrites.Forget(requestFor("web-deployment"))
+	writes, _, failed := l.pass(t)
+	if value, isSet := failed.Annotations[workv1alpha2.ScheduledStateAnnotation]; isSet && binding.IsScheduled(failed) {
+		t.Errorf("the record after a failure is %q, and the writes are %v", value, writes)
 	}
 }
 

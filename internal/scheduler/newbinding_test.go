@@ -31,7 +31,7 @@ func TestPlaceNew(t *testing.T) {
 		want   []workv1alpha2.TargetCluster
 	}{
 		"every cluster gets the same":     {nil, []workv1alpha2.TargetCluster{{Name: "member1", Replicas: 4}, {Name: "member2", Replicas: 4}}},
-		"divided by static weights":       {[]func(*workv1alpha2.ResourceBinding){divided}, targets("member1", "member2")},
+		"divided by static weights":       {[]func(*workv1alpha2.ResourceBinding){divided}, nil},
 		"divided by capacity":             {[]func(*workv1alpha2.ResourceBinding){byCapacity}, nil},
 		"affinity groups":                 {[]func(*workv1alpha2.ResourceBinding){inAffinityGroups}, nil},
 		"a named cluster that is missing": {[]func(*workv1alpha2.ResourceBinding){onCluster("absent")}, nil},
@@ -67,7 +67,7 @@ func TestPlaceNew(t *testing.T) {
 // addPlaced places a new binding, stores it, and calls the handler for its creation.
 func addPlaced(t *testing.T, beforeEvent func(*testScheduler, *workv1alpha2.ResourceBinding)) (*testScheduler, *source) {
 	t.Helper()
-	created := newBinding(divided)
+	created := newBinding()
 	l, _ := newDeferringScheduler(t, created)
 	var placer loop.BindingPlacer
 	placer.Set(t.Context(), l.placeNew)
@@ -88,7 +88,7 @@ func TestPlacedBindingIsNotScheduledAgain(t *testing.T) {
 	if s.queue.Len() != 0 || len(l.writes) != 0 {
 		t.Errorf("%d bindings are queued, and the writes are %v", s.queue.Len(), l.writes)
 	}
-	want := []string{"Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {member1:2, member2:2}"}
+	want := []string{"Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {member1:4, member2:4}"}
 	if diff := cmp.Diff(want, l.recordedEvents()); diff != "" {
 		t.Error(diff)
 	}

@@ -45,7 +45,11 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 	if out.retry == retryAfterConflict {
 		return p.stored, out, false
 	}
-	changed, err = s.writeTargets(ctx, p.stored, desired)
+	selectedAt := p.started
+	if out.err != nil {
+		selectedAt = time.Time{}
+	}
+	changed, err = s.writeTargets(ctx, p.stored, desired, selectedAt)
 	if err != nil {
 		s.assumptions.record(p.request, p.stored, p.stored, s.now())
 		if apierrors.IsConflict(err) {
@@ -102,7 +106,7 @@ func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desir
 	if haveSameTargets(p.stored.BindingSpec().Clusters, spec.Clusters) {
 		return p.stored, false
 	}
-	changed, err := s.writeTargets(ctx, p.stored, desired)
+	changed, err := s.writeTargets(ctx, p.stored, desired, time.Time{})
 	if err != nil {
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			klog.FromContext(ctx).Error(err, "Cannot remove terminating clusters from the targets")
@@ -139,7 +143,7 @@ func (s *scheduler) recordOutcome(ctx context.Context, p pass, out outcome) reco
 	out = out.withUnknownClusters(p.stored, p.snapshot.find).withFailedEstimators(p.stored)
 	if s.deferStatus(p, out) {
 		// The status is written later.
-	} else if err := s.writeStatus(ctx, p, out); err != nil {
+	} else if err := s.writeStatusNow(ctx, p, out); err != nil {
 		if apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: conflictRetryDelay}
 		}

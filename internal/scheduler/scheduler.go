@@ -92,8 +92,7 @@ type scheduler struct {
 	ownWrites        *loop.Writes[request]
 	reportedFailures *reportedFailures
 	unreported       *unreportedTracker
-	// placed holds the bindings that placeNew has placed and that are not created yet, with the
-	// *snapshot for which they were placed.
+	// placed holds a placedBinding for each binding that is not created yet.
 	placed *lru.Cache
 	// deferredStatuses holds the successes that are not in the status yet.
 	deferredStatuses *deferredStatuses

@@ -115,6 +115,11 @@ func (s *source) handleBindingAdded(added binding.Object, initial bool) {
 }
 
 func (s *source) handleBindingUpdated(older, newer binding.Object) {
+	if older.GetUID() != newer.GetUID() { // the watch missed the deletion of the older binding
+		s.handleBindingDeleted(older)
+		s.handleBindingAdded(newer, false)
+		return
+	}
 	wasOwned, isOwned := s.scheduler.handles(older), s.scheduler.handles(newer)
 	s.scheduler.assumptions.releaseHealthy(older, newer)
 	isOwnWrite := s.scheduler.ownWrites.IsOwn(requestOf(newer), newer)

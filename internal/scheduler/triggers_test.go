@@ -67,6 +67,17 @@ func TestBindingEvents(t *testing.T) {
 	}
 }
 
+func TestRecreatedBindingIsScheduled(t *testing.T) {
+	older, newer := newBindingVersion("10"), newBindingVersion("20")
+	newer.UID = "b2"
+	l := newTestScheduler(t, withoutVersion(newBinding()))
+	s := newSource(t, l)
+	s.handleBindingUpdated(older, newer)
+	if s.queue.Len() != 1 {
+		t.Errorf("%d bindings are queued", s.queue.Len())
+	}
+}
+
 func TestEventResetsBackoff(t *testing.T) {
 	l := newTestScheduler(t, withoutVersion(newBinding()))
 	l.backoff.recordFailure(requestFor("web-deployment"), retryWithBackoff)

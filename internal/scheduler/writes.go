@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,9 @@ const maxStatusAttempts = 4
 
 // writeTargets writes the targets, the graceful eviction tasks and the scheduler's annotations if they
 // differ, and reports whether they differ. The patch is not computed from the whole bindings, because
-// the scheduler changes nothing else. A write also records the spec for which the targets were selected.
-func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Object) (changed bool, err error) {
+// the scheduler changes nothing else. A write also records the spec and the time for which the targets were
+// selected, or removes this record if selectedAt is zero, because scheduling failed.
+func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Object, selectedAt time.Time) (changed bool, err error) {
 	changes := patch.Changes{Annotations: map[string]any{}, Spec: map[string]any{}}
 	for _, name := range []string{
 		policyv1alpha1.AppliedPlacementAnnotation, workv1alpha2.DepartedClustersAnnotation, workv1alpha2.ClustersWithoutAPIAnnotation,
@@ -42,9 +44,14 @@ func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Obje
 	if !patch.Equal(older.GracefulEvictionTasks, newer.GracefulEvictionTasks) {
 		setList(changes.Spec, "gracefulEvictionTasks", newer.GracefulEvictionTasks)
 	}
-	if len(changes.Spec) > 0 {
-		setAnnotation(after, workv1alpha2.ScheduledStateAnnotation, binding.ScheduledState(after))
+	_, isRecorded := before.GetAnnotations()[workv1alpha2.ScheduledStateAnnotation]
+	switch {
+	case len(changes.Spec) == 0:
+	case !selectedAt.IsZero():
+		binding.RecordScheduled(after, selectedAt)
 		changes.Annotations[workv1alpha2.ScheduledStateAnnotation] = after.GetAnnotations()[workv1alpha2.ScheduledStateAnnotation]
+	case isRecorded:
+		changes.Annotations[workv1alpha2.ScheduledStateAnnotation] = nil
 	}
 	return patch.Apply(ctx, s.karmada, after, changes)
 }

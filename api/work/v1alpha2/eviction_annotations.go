@@ -12,7 +12,7 @@ const DepartedClustersAnnotation = "work.karmada.io/departed-clusters"
 const ClustersWithoutAPIAnnotation = "work.karmada.io/clusters-without-api"
 
 // ScheduledStateAnnotation on a binding holds a hash of the spec for which the scheduler selected
-// the current clusters. As long as the spec matches, the binding counts as scheduled, so the
+// the current clusters, and the time of this selection. As long as the spec matches, the binding counts as scheduled, so the
 // condition Scheduled can be written together with the next status of the binding.
 const ScheduledStateAnnotation = "work.karmada.io/scheduled-state"
 

@@ -220,7 +220,7 @@ func TestReconcileWritesBindingAndTemplateOnce(t *testing.T) {
 func TestStatusWriteReportsScheduling(t *testing.T) {
 	bound := webBinding("m1", "m2")
 	bound.Spec.Placement = &policyv1alpha1.Placement{}
-	bound.Annotations = map[string]string{workv1alpha2.ScheduledStateAnnotation: binding.ScheduledState(bound)}
+	binding.RecordScheduled(bound, noon)
 	w := newFixture(t, bound, webTemplate(), webWork("m1"), webWork("m2"))
 	w.expectWrites("status of web-deployment", "status of web")
 	got := w.binding().Status

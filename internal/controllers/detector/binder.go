@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -118,6 +119,11 @@ func (b *binder) create(ctx context.Context, input policy.BindingInput) (wrote b
 	created.SetLabels(labels)
 	b.placer.Place(ctx, created)
 	err = b.karmada.Create(ctx, created)
+	if isPlaced := len(created.BindingSpec().Clusters) > 0; isPlaced && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
+		// The admission may reject the clusters. The scheduler reports this on a binding without clusters.
+		binding.RemovePlacement(created)
+		err = b.karmada.Create(ctx, created)
+	}
 	if err == nil || loop.IsNamespaceTerminating(err) {
 		return err == nil, nil
 	}

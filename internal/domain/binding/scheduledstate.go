@@ -4,10 +4,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/conditions"
 )
@@ -15,16 +19,45 @@ import (
 // MessageScheduled is the message of the condition Scheduled after a success.
 const MessageScheduled = "Binding has been scheduled successfully."
 
-// ScheduledState returns the value of workv1alpha2.ScheduledStateAnnotation for the binding's current
-// spec: a hash of all fields except the template's resourceVersion, because a new version of the
-// template that changes no other field does not affect the placement.
-func ScheduledState(bound Object) string {
+// RecordScheduled records in workv1alpha2.ScheduledStateAnnotation that the scheduler selected the
+// binding's clusters for its current spec at the given time. The scheduler calls it in the same write as
+// the clusters. The annotations are copied, because they may be shared with a cached object.
+func RecordScheduled(bound Object, at time.Time) {
+	annotations := maps.Clone(bound.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[workv1alpha2.ScheduledStateAnnotation] = hashSpec(bound) + " " + at.UTC().Format(time.RFC3339)
+	bound.SetAnnotations(annotations)
+}
+
+// RemovePlacement removes the clusters and the scheduler's annotations from a binding that is not created
+// yet. It modifies the annotations.
+func RemovePlacement(bound Object) {
+	bound.BindingSpec().Clusters = nil
+	for _, name := range []string{
+		policyv1alpha1.AppliedPlacementAnnotation, workv1alpha2.ClustersWithoutAPIAnnotation, workv1alpha2.ScheduledStateAnnotation,
+	} {
+		delete(bound.GetAnnotations(), name)
+	}
+}
+
+// recordedTime returns the time that RecordScheduled recorded for the binding's current spec.
+func recordedTime(bound Object) (at time.Time, isRecorded bool) {
+	hash, text, ok := strings.Cut(bound.GetAnnotations()[workv1alpha2.ScheduledStateAnnotation], " ")
+	if !ok || hash != hashSpec(bound) {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	return at, err == nil
+}
+
+// hashSpec returns a hash of all fields of the spec except the template's resourceVersion, because a new
+// version of the template that changes no other field does not affect the placement.
+func hashSpec(bound Object) string {
 	spec := *bound.BindingSpec()
 	spec.Resource.ResourceVersion = ""
-	text, err := json.Marshal(&spec)
-	if err != nil {
-		return "" // a spec that was decoded from JSON can always be encoded
-	}
+	text, _ := json.Marshal(&spec) // a spec that was decoded from JSON can always be encoded
 	hash := fnv.New128a()
 	_, _ = hash.Write(text) // a hash never fails to write
 	return hex.EncodeToString(hash.Sum(nil))
@@ -38,13 +71,11 @@ func IsScheduled(bound Object) bool {
 	if conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse) {
 		return false
 	}
-	return status.SchedulerObservedGeneration == bound.GetGeneration() || isStateRecorded(bound)
-}
-
-// isStateRecorded reports whether the annotation matches the spec.
-func isStateRecorded(bound Object) bool {
-	recorded := bound.GetAnnotations()[workv1alpha2.ScheduledStateAnnotation]
-	return recorded != "" && recorded == ScheduledState(bound)
+	if status.SchedulerObservedGeneration == bound.GetGeneration() {
+		return true
+	}
+	_, isRecorded := recordedTime(bound)
+	return isRecorded
 }
 
 // ReportScheduled reports the recorded success of the scheduler in the binding's status, and returns
@@ -53,13 +84,14 @@ func isStateRecorded(bound Object) bool {
 //
 //   - The scheduler selected the clusters for another spec.
 //   - The status reports a failure.
-//   - The status must also name the affinity group, or show that a reschedule request was processed.
+//   - The name of the affinity group in the status must change, or the status must show that a reschedule
+//     request was processed.
 //
 // It replaces the conditions instead of modifying them, because they may be shared with a cache.
 func ReportScheduled(bound Object, now metav1.Time) (changed bool) {
 	spec, status, now := bound.BindingSpec(), bound.BindingStatus(), now.Rfc3339Copy() // as the API server stores it
-	if status.SchedulerObservedGeneration == bound.GetGeneration() || spec.Placement == nil || len(spec.Placement.ClusterAffinities) > 0 ||
-		isReschedulePending(spec, status) || !IsScheduled(bound) {
+	if status.SchedulerObservedGeneration == bound.GetGeneration() || spec.Placement == nil || isReschedulePending(spec, status) ||
+		len(spec.Placement.ClusterAffinities) > 0 || status.SchedulerObservedAffinityName != "" || !IsScheduled(bound) {
 		return false
 	}
 	scheduled := metav1.Condition{
@@ -72,8 +104,8 @@ func ReportScheduled(bound Object, now metav1.Time) (changed bool) {
 	status.Conditions = slices.Clone(status.Conditions)
 	conditions.Set(&status.Conditions, scheduled)
 	status.SchedulerObservedGeneration = bound.GetGeneration()
-	if status.LastScheduledTime == nil {
-		status.LastScheduledTime = &now
+	if at, ok := recordedTime(bound); ok && (status.LastScheduledTime == nil || at.After(status.LastScheduledTime.Time)) {
+		status.LastScheduledTime = new(metav1.NewTime(at))
 	}
 	return true
 }

@@ -24,7 +24,7 @@ func newScheduledBinding() *workv1alpha2.ResourceBinding {
 		Placement: &policyv1alpha1.Placement{},
 		Clusters:  []workv1alpha2.TargetCluster{{Name: "member1", Replicas: 2}},
 	}
-	bound.Annotations = map[string]string{workv1alpha2.ScheduledStateAnnotation: binding.ScheduledState(bound)}
+	binding.RecordScheduled(bound, scheduledAt.Time)
 	return bound
 }
 
@@ -59,16 +59,20 @@ func TestReportScheduled(t *testing.T) {
 		"already reported": {func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = b.Generation }, ""},
 		"no placement": {func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Placement = nil
-			b.Annotations[workv1alpha2.ScheduledStateAnnotation] = binding.ScheduledState(b)
+			binding.RecordScheduled(b, scheduledAt.Time)
 		}, ""},
 		"affinity groups": {func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "first"}}
-			b.Annotations[workv1alpha2.ScheduledStateAnnotation] = binding.ScheduledState(b)
+			binding.RecordScheduled(b, scheduledAt.Time)
 		}, ""},
+		"an affinity group that is not used anymore": {func(b *workv1alpha2.ResourceBinding) {
+			b.Status.SchedulerObservedAffinityName = "first"
+		}, ""},
+		"an invalid record": {func(b *workv1alpha2.ResourceBinding) { b.Annotations[workv1alpha2.ScheduledStateAnnotation] = "x y" }, ""},
 		"a pending reschedule request": {func(b *workv1alpha2.ResourceBinding) {
 			scheduled(metav1.ConditionTrue, "")(b)
 			b.Spec.RescheduleTriggeredAt = &scheduledAt
-			b.Annotations[workv1alpha2.ScheduledStateAnnotation] = binding.ScheduledState(b)
+			binding.RecordScheduled(b, scheduledAt.Time)
 		}, ""},
 	}
 	for name, test := range tests {
@@ -86,11 +90,11 @@ func TestReportScheduled(t *testing.T) {
 			if got == nil || got.Status != metav1.ConditionTrue || got.Message != test.wantMessage || got.ObservedGeneration != 2 {
 				t.Errorf("the condition is %+v", got)
 			}
-			if reported.Status.SchedulerObservedGeneration != 2 || reported.Status.LastScheduledTime == nil {
+			if reported.Status.SchedulerObservedGeneration != 2 {
 				t.Errorf("the status is %+v", reported.Status)
 			}
-			if before := bound.Status.LastScheduledTime; before != nil && !before.Equal(reported.Status.LastScheduledTime) {
-				t.Error("the time of the last scheduling changed, although nothing was scheduled")
+			if got := reported.Status.LastScheduledTime; !got.Time.Equal(scheduledAt.Time) {
+				t.Errorf("the time of the last scheduling is %s", got)
 			}
 			if binding.ReportScheduled(reported, scheduledAt) {
 				t.Error("the second call changed the status")
@@ -109,6 +113,25 @@ func TestReportScheduledDoesNotChangeSharedConditions(t *testing.T) {
 	}
 	if cached.Status.Conditions[0].ObservedGeneration != 1 {
 		t.Error("the condition of the cached binding changed")
+	}
+}
+
+func TestReportScheduledKeepsTheTimeOfAnUnchangedResult(t *testing.T) {
+	bound := newScheduledBinding()
+	later := metav1.NewTime(scheduledAt.Add(time.Hour))
+	bound.Status.LastScheduledTime = &later
+	if !binding.ReportScheduled(bound, later) || !bound.Status.LastScheduledTime.Equal(&later) {
+		t.Errorf("the status is %+v", bound.Status)
+	}
+}
+
+func TestRemovePlacement(t *testing.T) {
+	bound := newScheduledBinding()
+	bound.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = "{}"
+	bound.Annotations["other"] = "kept"
+	binding.RemovePlacement(bound)
+	if len(bound.Spec.Clusters) > 0 || len(bound.Annotations) != 1 || bound.Annotations["other"] != "kept" {
+		t.Errorf("the binding is %+v", bound)
 	}
 }
 

@@ -93,7 +93,7 @@ func Decide(
 		return scheduleDecision(ScaleSchedule, "the replicas changed"), nil
 	case RescheduleRequested(spec, status):
 		return scheduleDecision(ReconcileSchedule, "a reschedule was requested"), nil
-	case !binding.IsWorkload(spec) || isDuplicated(spec.Placement):
+	case IsSameEverywhere(spec):
 		return scheduleDecision(ReconcileSchedule, "every fitting cluster gets the same"), nil
 	case slices.ContainsFunc(spec.Clusters, clusters.isTerminating):
 		return scheduleDecision(ReconcileSchedule, "a target cluster is being removed"), nil
@@ -120,6 +120,12 @@ func scheduleDecision(kind ScheduleType, why string) Decision {
 func RescheduleRequested(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
 	return spec.RescheduleTriggeredAt != nil && status.LastScheduledTime != nil &&
 		spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time)
+}
+
+// IsSameEverywhere reports whether each cluster gets the same copy, because the binding's template is no
+// workload or its replicas are duplicated. Such a binding is scheduled in each pass.
+func IsSameEverywhere(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return !binding.IsWorkload(spec) || isDuplicated(spec.Placement)
 }
 
 // isDuplicated reports whether every cluster gets all replicas. A placement without a strategy

@@ -61,7 +61,7 @@ func requireCreatePermission(ctx context.Context, karmada kubernetes.Interface, 
 	switch {
 	case err != nil:
 		return fmt.Errorf("reviewing whether user %s may create Clusters: %w", user.GetName(), err)
-	case !review.Status.Allowed || strings.Contains(review.Status.Reason, strconv.Quote(agent.RoleName(cluster))):
+	case !review.Status.Allowed || strings.Contains(review.Status.Reason, "of ClusterRole "+strconv.Quote(agent.RoleName(cluster))):
 		return agent.ErrNotRegistered
 	}
 	return nil
