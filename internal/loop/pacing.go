@@ -77,7 +77,7 @@ func DefaultPacingPolicy() PacingPolicy {
 		BusyRate:  20,
 		Progress:  250 * time.Millisecond, MaxDelay: 2 * time.Second,
 		MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second,
-		WorkProgressPerSecond: 2, BindingProgressPerSecond: 1, MaxProgressDelay: 30 * time.Second,
+		WorkProgressPerSecond: 5, BindingProgressPerSecond: 3, MaxProgressDelay: 30 * time.Second,
 		Settle: time.Second, Lag: 3 * time.Second, BackgroundPerSecond: 25,
 	}
 }

@@ -54,17 +54,6 @@ func newBootstrapToken(t *testing.T, env *testenv.Env, token registration.Token)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = registration.DeleteToken(context.WithoutCancel(t.Context()), env.Config, created.ID) })
-	holder := rest.AnonymousClientConfig(env.Config)
-	holder.BearerToken = created.String()
-	reviews, err := authenticationclient.NewForConfig(holder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The API server reads bootstrap tokens from a cache.
-	testenv.Eventually(t, "the API server accepts the bootstrap token", func(ctx context.Context) error {
-		_, err := reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		return err
-	})
 	return created
 }
 
@@ -672,6 +661,15 @@ func signedConfig(t *testing.T, env *testenv.Env, token registration.Token, name
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},
 	}
+	reviews, err := authenticationclient.NewForConfig(holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The API server reads bootstrap tokens from a cache.
+	testenv.Eventually(t, "the API server accepts the bootstrap token", func(ctx context.Context) error {
+		_, err := reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		return err
+	})
 	if err := newClientFor(t, env, holder).Create(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
