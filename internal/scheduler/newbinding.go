@@ -27,7 +27,8 @@ func (s *scheduler) placeNew(ctx context.Context, created binding.Object) {
 	p := pass{request: requestOf(created), stored: created, snapshot: s.clusters.snapshot(), started: s.now()}
 	decision, err := decide(created, p.snapshot.find, s.options.Features)
 	spec := created.BindingSpec()
-	if err != nil || decision.Action != placement.ActionSchedule || !placement.IsSameEverywhere(spec) || len(spec.Placement.ClusterAffinities) > 0 {
+	if err != nil || decision.Action != placement.ActionSchedule ||
+		!placement.IsSameEverywhere(spec) || len(spec.Placement.ClusterAffinities) > 0 {
 		return
 	}
 	input, err := s.placementInput(ctx, p, nil)

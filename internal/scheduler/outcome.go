@@ -3,7 +3,6 @@ package scheduler
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -88,20 +87,10 @@ func desiredBinding(p pass, result placement.Result, err error) (binding.Object,
 		return stored, newOutcome(encodingErr)
 	}
 	if appliedPlacement(stored) != applied {
-		setAnnotation(desired, policyv1alpha1.AppliedPlacementAnnotation, applied)
+		binding.SetAnnotation(desired, policyv1alpha1.AppliedPlacementAnnotation, applied)
 	}
 	placement.RecordClustersWithoutAPI(desired, result.ClustersWithoutAPI)
 	return desired, out
-}
-
-// setAnnotation sets an annotation in a copy of the binding's annotations.
-func setAnnotation(bound binding.Object, name, value string) {
-	annotations := maps.Clone(bound.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[name] = value
-	bound.SetAnnotations(annotations)
 }
 
 // withTargets returns a copy of the pass's binding with the result's targets. Clusters that a changed

@@ -78,8 +78,10 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.children, "process-children", o.children, "include the descendants of these processes")
 	flags.StringToStringVar(&o.programMetrics, "program-metrics", o.programMetrics,
 		"name=URL of a program's metrics, from which its CPU time, memory and heap allocations are read; repeatable")
-	flags.StringSliceVar(&o.run, "run", o.run, "scenarios to run: direct, latency, burst, update, restart, frozen, delete, idle, schedule, search")
-	flags.IntVar(&o.singles, "singles", o.singles, "number of templates of the latency scenario, and of Deployments that direct creates one at a time")
+	flags.StringSliceVar(&o.run, "run", o.run,
+		"scenarios to run: direct, latency, burst, update, restart, frozen, delete, idle, schedule, search")
+	flags.IntVar(&o.singles, "singles", o.singles,
+		"number of templates of the latency scenario, and of Deployments that direct creates one at a time")
 	flags.IntVar(&o.templates, "templates", o.templates, "number of templates of the other scenarios")
 	flags.Int32Var(&o.replicas, "replicas", o.replicas, "replicas of a template in each member")
 	flags.IntVar(&o.concurrency, "concurrency", o.concurrency, "maximum number of concurrent requests of this program")

@@ -138,8 +138,8 @@ func (c *controller) handleMemberEvent(event member.Event) {
 	c.queues.Add(event.Member, key, loop.PriorityOf(event.Initial), c.pacer.CollectDelay(c.options.Pacing.Collect, time.Now()))
 }
 
-// reconcile reports the status of the objects of one Work. The Work and its Cluster are shared with the
-// cache and must not be changed.
+// reconcile reports one Work's object statuses. The Work and its Cluster are shared with the cache and
+// must not be changed.
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
 	stored := &workv1alpha1.Work{}
 	err := c.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy)

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,14 +20,9 @@ const MessageScheduled = "Binding has been scheduled successfully."
 
 // RecordScheduled records in workv1alpha2.ScheduledStateAnnotation that the scheduler selected the
 // binding's clusters for its current spec at the given time. The scheduler calls it in the same write as
-// the clusters. The annotations are copied, because they may be shared with a cached object.
+// the clusters.
 func RecordScheduled(bound Object, at time.Time) {
-	annotations := maps.Clone(bound.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[workv1alpha2.ScheduledStateAnnotation] = hashSpec(bound) + " " + at.UTC().Format(time.RFC3339)
-	bound.SetAnnotations(annotations)
+	SetAnnotation(bound, workv1alpha2.ScheduledStateAnnotation, hashSpec(bound)+" "+at.UTC().Format(time.RFC3339))
 }
 
 // RemovePlacement removes the clusters and the scheduler's annotations from a binding that is not created
@@ -52,8 +46,8 @@ func recordedTime(bound Object) (at time.Time, isRecorded bool) {
 	return at, err == nil
 }
 
-// hashSpec returns a hash of all fields of the spec except the template's resourceVersion, because a new
-// version of the template that changes no other field does not affect the placement.
+// hashSpec returns the spec's hash without the template's resourceVersion, because a new template version
+// that changes no other field does not affect the placement.
 func hashSpec(bound Object) string {
 	spec := *bound.BindingSpec()
 	spec.Resource.ResourceVersion = ""
@@ -91,21 +85,26 @@ func IsScheduled(bound Object) bool {
 func ReportScheduled(bound Object, now metav1.Time) (changed bool) {
 	spec, status, now := bound.BindingSpec(), bound.BindingStatus(), now.Rfc3339Copy() // as the API server stores it
 	if status.SchedulerObservedGeneration == bound.GetGeneration() || spec.Placement == nil || isReschedulePending(spec, status) ||
-		len(spec.Placement.ClusterAffinities) > 0 || status.SchedulerObservedAffinityName != "" || !IsScheduled(bound) {
+		len(spec.Placement.ClusterAffinities) > 0 || status.SchedulerObservedAffinityName != "" {
+		return false
+	}
+	selectedAt, isRecorded := recordedTime(bound)
+	stored := conditions.Get(status.Conditions, workv1alpha2.Scheduled)
+	if !isRecorded || stored != nil && stored.Status == metav1.ConditionFalse {
 		return false
 	}
 	scheduled := metav1.Condition{
 		Type: workv1alpha2.Scheduled, Status: metav1.ConditionTrue, Reason: workv1alpha2.BindingReasonSuccess, Message: MessageScheduled,
 		ObservedGeneration: bound.GetGeneration(), LastTransitionTime: now,
 	}
-	if stored := conditions.Get(status.Conditions, workv1alpha2.Scheduled); stored != nil {
+	if stored != nil {
 		scheduled.Message = stored.Message
 	}
 	status.Conditions = slices.Clone(status.Conditions)
 	conditions.Set(&status.Conditions, scheduled)
 	status.SchedulerObservedGeneration = bound.GetGeneration()
-	if at, ok := recordedTime(bound); ok && (status.LastScheduledTime == nil || at.After(status.LastScheduledTime.Time)) {
-		status.LastScheduledTime = new(metav1.NewTime(at))
+	if status.LastScheduledTime == nil || selectedAt.After(status.LastScheduledTime.Time) {
+		status.LastScheduledTime = new(metav1.NewTime(selectedAt))
 	}
 	return true
 }
