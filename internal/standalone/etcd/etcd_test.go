@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -291,17 +292,18 @@ func TestRenewedCertificates(t *testing.T) {
 	dir := t.TempDir()
 	certs := pki.Dir{Path: filepath.Join(dir, "pki")}
 	flags := testetcd.StartIn(t, filepath.Join(dir, "etcd"), certs).APIServerFlags()
-	var served *x509.Certificate
 	connect := func() *x509.Certificate {
+		// A client may open several connections at the same time.
+		var served atomic.Pointer[x509.Certificate]
 		config := serverConfig(t, flags)
 		config.VerifyConnection = func(state tls.ConnectionState) error {
-			served = state.PeerCertificates[0]
+			served.Store(state.PeerCertificates[0])
 			return nil
 		}
 		if err := read(t.Context(), flag(t, flags, "etcd-servers"), config); err != nil {
 			t.Fatal(err)
 		}
-		return served
+		return served.Load()
 	}
 	before := connect()
 	renewed, err := etcd.Certificates(certs, time.Hour)
