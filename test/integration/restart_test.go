@@ -21,6 +21,7 @@ import (
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -151,6 +152,20 @@ func awaitNoWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) {
 					return err
 				}
 				return fmt.Errorf("%s is being deleted: %+v", namespace.Name, namespace.Status.Conditions)
+			}
+		}
+		return nil
+	})
+	// Other tests register a member under two names. The Works of both clusters then repair the same
+	// Namespaces, and report the end of this drift conflict a while after the second name is gone.
+	testenv.Eventually(t, "end of the drift conflicts of other tests", func(ctx context.Context) error {
+		works := &workv1alpha1.WorkList{}
+		if err := env.Karmada.List(ctx, works); err != nil {
+			return err
+		}
+		for _, work := range works.Items {
+			if conditions.HasStatus(work.Status.Conditions, workv1alpha1.WorkDriftConflict, metav1.ConditionTrue) {
+				return fmt.Errorf("Work %s/%s has a drift conflict", work.Namespace, work.Name)
 			}
 		}
 		return nil
