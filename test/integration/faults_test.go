@@ -2,6 +2,8 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -221,10 +223,23 @@ func (w *faultFixture) simulateRollout(cluster string) {
 }
 
 // awaitReadyReplicas waits until the template in the control plane has the wanted number of ready
-// replicas.
+// replicas. Its error contains the statuses of all clusters.
 func (w *faultFixture) awaitReadyReplicas(want int32) {
 	w.t.Helper()
-	await(w.t, w.env.Karmada, w.webDeployment(), func(d *appsv1.Deployment) error { return checkEqual("ready", want, d.Status.ReadyReplicas) })
+	testenv.Eventually(w.t, "ready replicas of the template", func(ctx context.Context) error {
+		template, bound := w.webDeployment(), bindingOf(w.t, w.webDeployment())
+		if err := w.env.Karmada.Get(ctx, client.ObjectKeyFromObject(template), template); err != nil {
+			return err
+		}
+		if template.Status.ReadyReplicas == want {
+			return nil
+		}
+		if err := w.env.Karmada.Get(ctx, client.ObjectKeyFromObject(bound), bound); err != nil {
+			return err
+		}
+		status, err := json.Marshal(bound.Status)
+		return errors.Join(err, fmt.Errorf("%d replicas are ready, want %d; the status of the binding is %s", template.Status.ReadyReplicas, want, status))
+	})
 }
 
 // memberObjectIDs returns the UIDs of the objects that must stay in a cluster, by name, with
