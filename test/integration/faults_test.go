@@ -17,8 +17,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -428,7 +430,7 @@ func faultCases(env *testenv.Env) map[string][]fault {
 		}},
 		"the token for a member is invalid": {{
 			cluster: pushMemberName,
-			inject:  func(w *faultFixture) { deleteObject(w.t, w.pushMember.Client, w.pushAccount) },
+			inject:  (*faultFixture).invalidateToken,
 			heal:    func(w *faultFixture) { w.pushAccount = w.renewToken() },
 			during:  awaitFaultDetected(env, pushMemberName, metav1.ConditionFalse, notReadyTaint),
 		}},
@@ -455,9 +457,28 @@ func faultCases(env *testenv.Env) map[string][]fault {
 	}
 }
 
+// invalidateToken deletes the account of the member's token, and waits until the member rejects the
+// token, so that the first requests with changes are rejected before a probe of the cluster is.
+func (w *faultFixture) invalidateToken() {
+	deleteObject(w.t, w.pushMember.Client, w.pushAccount)
+	config := rest.AnonymousClientConfig(w.pushMember.Config)
+	config.BearerToken = w.pushMember.Token
+	tokenClient, err := client.New(config, client.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	testenv.Eventually(w.t, "rejection of the token", func(ctx context.Context) error {
+		if err := tokenClient.Get(ctx, client.ObjectKeyFromObject(w.keptConfigMap()), w.keptConfigMap()); !apierrors.IsUnauthorized(err) {
+			return fmt.Errorf("a request with the token returned %w", err)
+		}
+		return nil
+	})
+}
+
 // renewToken stores a token of a new account for the member.
 func (w *faultFixture) renewToken() *corev1.ServiceAccount {
 	account, token, _ := newAdminAccount(w.t, w.pushMember, fmt.Sprintf("round-%d", w.round))
+	w.pushMember.Token = token
 	storeClusterToken(w.t, w.env, pushMemberName, token)
 	return account
 }

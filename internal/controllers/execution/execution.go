@@ -135,6 +135,9 @@ var (
 	// The texts of connection errors differ at each attempt, so that events with these texts would
 	// not be deduplicated. The conditions of the Cluster show the cause.
 	errClusterNotResponding = errors.New("does not respond; changes are applied when it responds again")
+	// errCredentialsRejected reports that a cluster rejects the credentials of this process. The
+	// condition CredentialsValid of the Cluster tells how to replace them.
+	errCredentialsRejected = errors.New("rejects Karmada's credentials; changes are applied when it accepts them again")
 )
 
 // reconcile processes one Work. The Work and its Cluster are shared with the cache and must not be

@@ -24,12 +24,15 @@ func isUndecided(failures []error) bool {
 	return hasNoResponse(failures) || interpreter.IsBusy(errors.Join(failures...))
 }
 
-// hasNoResponse reports whether no request got a response from the member. In that case the state
-// of the member is unknown, so the controller keeps the conditions that it reported last.
+// hasNoResponse reports whether no request got a response that describes an object in the member. In
+// that case the state of the member is unknown, so the controller keeps the conditions that it
+// reported last.
 func hasNoResponse(failures []error) bool {
 	return len(failures) > 0 && !slices.ContainsFunc(failures, isResponse)
 }
 
+// isResponse reports whether the error is a response that describes an object. The rejection of the
+// credentials is not, because the API server rejects them before it looks at the object.
 func isResponse(err error) bool {
 	if errors.As(err, new(*retainError)) {
 		return !errors.Is(err, context.Canceled) // a timeout within it is one of a webhook
@@ -40,7 +43,8 @@ func isResponse(err error) bool {
 	}
 	var transport *url.Error
 	return !errors.As(err, &transport) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
-		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err)
+		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err) &&
+		!apierrors.IsUnauthorized(err)
 }
 
 // mayObjectExist reports whether the object may exist although the request to create it was
@@ -52,16 +56,20 @@ func mayObjectExist(err error) bool {
 }
 
 // eventError returns the error for an event about failures in a cluster. It replaces connection
-// errors by one constant text, because their texts differ at each attempt.
+// errors by one constant text, because their texts differ at each attempt, and rejections of the
+// credentials by one text for all objects.
 func eventError(cluster string, failures []error) error {
 	var identityErr *member.IdentityError
-	if errors.As(errors.Join(failures...), &identityErr) {
+	switch {
+	case errors.As(errors.Join(failures...), &identityErr):
 		return identityErr
-	}
-	if hasNoResponse(failures) {
+	case !hasNoResponse(failures):
+		return errors.Join(failures...)
+	case slices.ContainsFunc(failures, apierrors.IsUnauthorized):
+		return fmt.Errorf("cluster %s %w", cluster, errCredentialsRejected)
+	default:
 		return fmt.Errorf("cluster %s %w", cluster, errClusterNotResponding)
 	}
-	return errors.Join(failures...)
 }
 
 // maxRejectionBytes is the maximum length of a message of a member in an error, in bytes.

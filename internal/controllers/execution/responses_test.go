@@ -25,7 +25,7 @@ var (
 	errLost        = &url.Error{Op: "Put", URL: "https://member", Err: errors.New("http2: client connection lost")}
 )
 
-func TestIsUnanswered(t *testing.T) {
+func TestHasNoResponse(t *testing.T) {
 	tests := map[string]struct {
 		failures []error
 		want     bool
@@ -35,6 +35,7 @@ func TestIsUnanswered(t *testing.T) {
 		"a request timeout":                    {[]error{fmt.Errorf("updating: %w", context.DeadlineExceeded)}, true},
 		"a storage timeout of the server":      {[]error{apierrors.NewTimeoutError("request timed out", 0)}, true},
 		"an overloaded server":                 {[]error{apierrors.NewTooManyRequestsError("later")}, true},
+		"rejected credentials":                 {[]error{fmt.Errorf("updating: %w", apierrors.NewUnauthorized("no"))}, true},
 		"a rule at the end of the process":     {[]error{&retainError{context.Canceled}}, true},
 		"a webhook that does not answer":       {[]error{fmt.Errorf("retaining: %w", &retainError{context.DeadlineExceeded})}, false},
 		"a rejection":                          {[]error{fmt.Errorf("updating: %w", errImmutable)}, false},
@@ -44,7 +45,7 @@ func TestIsUnanswered(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := hasNoResponse(test.failures); got != test.want {
-				t.Errorf("isUnanswered = %t", got)
+				t.Errorf("hasNoResponse = %t", got)
 			}
 		})
 	}
@@ -105,6 +106,7 @@ func TestEventErrorIsConstantForClustersThatDoNotRespond(t *testing.T) {
 	}{
 		"a lost connection":                 {[]error{fmt.Errorf("deleting: %w", errLost)}, "cluster east does not respond; changes are applied when it responds again"},
 		"a connection closed by the client": {[]error{fmt.Errorf("deleting: %w", reset)}, "cluster east does not respond; changes are applied when it responds again"},
+		"rejected credentials":              {[]error{fmt.Errorf("updating: %w", apierrors.NewUnauthorized("no"))}, "cluster east rejects Karmada's credentials; changes are applied when it accepts them again"},
 		"a rejection":                       {[]error{errTooFew}, errTooFew.Error()},
 		"a rejection and a lost connection": {[]error{errTooFew, errLost}, errTooFew.Error() + "\n" + errLost.Error()},
 	}
