@@ -103,12 +103,12 @@ func (m *Member) inventoryClient() (corev1client.CoreV1Interface, error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{})
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
-	config := withWatchReconnect(m.config)
+	config := rest.CopyConfig(m.config)
 	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
 	config.NegotiatedSerializer = m.bounds.Codec(scheme)
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	restClient, err := rest.RESTClientFor(config)
+	restClient, err := rest.RESTClientForConfigAndClient(config, m.watchHTTP)
 	if err != nil {
 		return nil, err
 	}

@@ -71,9 +71,11 @@ type Member struct {
 
 	// connections tracks the open connections to the member.
 	connections *connrotation.ConnectionTracker
-	// http sends all requests. discovery sends the discovery requests.
-	http      *http.Client
-	discovery *discovery.DiscoveryClient
+	// http sends all requests except watches, and watchHTTP sends the watches. They share their
+	// connections, because each connection costs memory and pings. discovery sends the discovery
+	// requests.
+	http, watchHTTP *http.Client
+	discovery       *discovery.DiscoveryClient
 	// verifier is nil for a member whose identity is not verified.
 	verifier *identityVerifier
 	apis     apiCache
@@ -116,6 +118,7 @@ func (m *Member) newClients() (err error) {
 	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
 		return fmt.Errorf("making HTTP client: %w", err)
 	}
+	m.watchHTTP = newWatchClient(m.http)
 	if m.mapper, err = watches.NewMapper(m.config, m.http); err != nil {
 		return err
 	}
@@ -130,7 +133,7 @@ func (m *Member) newClients() (err error) {
 
 // watchServer returns the connection for the watches of managed objects.
 func (m *Member) watchServer() (*watches.Server, error) {
-	objects, err := dynamic.NewForConfig(withWatchReconnect(m.config))
+	objects, err := dynamic.NewForConfigAndClient(m.config, m.watchHTTP)
 	if err != nil {
 		return nil, fmt.Errorf("making client for the watches of member %q: %w", m.Name, err)
 	}
@@ -175,15 +178,13 @@ func trackConnections(config *rest.Config) *connrotation.ConnectionTracker {
 	return connections
 }
 
-// withWatchReconnect returns a configuration for watches. With it, a watch to a member that does
-// not respond retries inside its request, and continues as soon as the member responds. Otherwise the
-// watch would wait for a backoff of up to 30 seconds.
-func withWatchReconnect(config *rest.Config) *rest.Config {
-	reconnecting := rest.CopyConfig(config)
-	reconnecting.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return reconnect.NewTransport(next, reconnect.Options{WatchTimeout: -1})
-	})
-	return reconnecting
+// newWatchClient returns an HTTP client for watches, which uses the connections of another client. With
+// it, a watch to a member that does not respond retries inside its request, and continues as soon as
+// the member responds. Otherwise the watch would wait for a backoff of up to 30 seconds.
+func newWatchClient(requests *http.Client) *http.Client {
+	watchClient := *requests
+	watchClient.Transport = reconnect.NewTransport(requests.Transport, reconnect.Options{WatchTimeout: -1})
+	return &watchClient
 }
 
 // close ends all requests of the inventory, and closes all connections to the member.
