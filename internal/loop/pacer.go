@@ -58,7 +58,7 @@ func (p *Pacer[K]) Load(now time.Time) (changesPerSecond int) {
 }
 
 // maxTurnPollDelay is the maximum delay after which a waiting key requests its turn again.
-const maxTurnPollDelay = 10 * time.Second
+const maxTurnPollDelay = 30 * time.Second
 
 // TurnDelay returns how long the write for a key must still be delayed. 0 means that the write is
 // due now, and ends the wait of the key. The key waits since the given time, or since its first

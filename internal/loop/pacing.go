@@ -55,7 +55,8 @@ type PacingPolicy struct {
 
 	// WorkProgressPerSecond limits the writes of states in progress of all Works, and
 	// BindingProgressPerSecond those of all bindings. MaxProgressDelay is the maximum time that a
-	// state in progress waits because of these limits.
+	// state in progress waits because of these limits. With a short maximum, each of thousands of
+	// slow rollouts would be written several times.
 	WorkProgressPerSecond, BindingProgressPerSecond int
 	MaxProgressDelay                                time.Duration
 
@@ -77,7 +78,7 @@ func DefaultPacingPolicy() PacingPolicy {
 		BusyRate:  20,
 		Progress:  250 * time.Millisecond, MaxDelay: 2 * time.Second,
 		MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second,
-		WorkProgressPerSecond: 5, BindingProgressPerSecond: 3, MaxProgressDelay: 30 * time.Second,
+		WorkProgressPerSecond: 5, BindingProgressPerSecond: 3, MaxProgressDelay: 2 * time.Minute,
 		Settle: time.Second, Lag: 3 * time.Second, BackgroundPerSecond: 25,
 	}
 }

@@ -34,7 +34,12 @@ type deferredStatus struct {
 	out        outcome
 }
 
+// maxDeferral is the maximum time for which many statuses at once are deferred. Clients that wait for the
+// condition Scheduled wait this long at most.
+const maxDeferral = 30 * time.Second
+
 func newDeferredStatuses(policy loop.PacingPolicy) *deferredStatuses {
+	policy.MaxProgressDelay = min(policy.MaxProgressDelay, maxDeferral)
 	return &deferredStatuses{
 		policy: policy, pacer: loop.NewPacer[request](policy, policy.BindingProgressPerSecond),
 		queue: workqueue.NewTypedDelayingQueue[request](), pending: map[request]deferredStatus{},
