@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -107,18 +106,12 @@ func (f *fleet) createNamespaceAndPolicy(ctx context.Context) error {
 	return nil
 }
 
-// cleanUp deletes the objects of the run in the control plane. Karmada then deletes them in
+// cleanUp deletes the namespace of the run in the control plane. Karmada then deletes the objects in
 // the members.
 func (f *fleet) cleanUp(ctx context.Context) error {
-	background := metav1.DeletePropagationBackground
-	err := f.karmada.typed.AppsV1().Deployments(f.namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background},
-		metav1.ListOptions{})
-	if err != nil {
-		err = fmt.Errorf("deleting the templates: %w", err)
+	err := f.karmada.typed.CoreV1().Namespaces().Delete(ctx, f.namespace, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting namespace %s: %w", f.namespace, err)
 	}
-	namespaceErr := f.karmada.typed.CoreV1().Namespaces().Delete(ctx, f.namespace, metav1.DeleteOptions{})
-	if namespaceErr != nil && !apierrors.IsNotFound(namespaceErr) {
-		err = errors.Join(err, fmt.Errorf("deleting namespace %s: %w", f.namespace, namespaceErr))
-	}
-	return err
+	return nil
 }

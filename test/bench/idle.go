@@ -102,7 +102,7 @@ func (b *bench) registerMember(ctx context.Context, name string, member *memoryM
 	registered := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": clusterResource.GroupVersion().String(), "kind": "Cluster", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
-			"syncMode": "Push", "apiEndpoint": member.URL, "id": name,
+			"syncMode": "Push", "apiEndpoint": member.URL, "id": member.id,
 			"secretRef": map[string]any{"namespace": credentialsNamespace, "name": name},
 		},
 	}}

@@ -22,6 +22,8 @@ import (
 // can be created, read, listed, watched and deleted, but not updated.
 type memoryMember struct {
 	*httptest.Server
+	// id is the cluster ID, which is the UID of the Namespace kube-system.
+	id string
 	// discoveryDocuments holds the discovery responses by path.
 	discoveryDocuments map[string][]byte
 
@@ -47,6 +49,7 @@ func startMemoryMember(nodes, pods int) (*memoryMember, error) {
 		}
 		m.discoveryDocuments[root] = text
 	}
+	m.id = string(m.addObject("/api/v1/namespaces", metav1.NamespaceSystem, map[string]any{}).GetUID())
 	for i := range nodes {
 		m.addObject("/api/v1/nodes", fmt.Sprintf("node-%d", i), map[string]any{"status": map[string]any{
 			"allocatable": map[string]any{"cpu": "16", "memory": "64Gi", "pods": "110"},
@@ -211,12 +214,13 @@ func (m *memoryMember) serveWatch(w http.ResponseWriter, r *http.Request, at str
 	}
 }
 
-func (m *memoryMember) addObject(collection, name string, content map[string]any) {
+func (m *memoryMember) addObject(collection, name string, content map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: content}
 	object.SetName(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.storeLocked(collection, object)
+	return object
 }
 
 // storeLocked adds an object; m.mu is held.

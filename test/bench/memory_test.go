@@ -43,6 +43,10 @@ func TestMemoryMemberServesClients(t *testing.T) {
 		t.Fatalf("%d groups, %v", len(resources), err)
 	}
 
+	system, err := core.Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil || string(system.UID) != member.id || member.id == "" {
+		t.Fatalf("the UID of kube-system is %q, want %q: %v", system.UID, member.id, err)
+	}
 	watcher, err := core.Namespaces().Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
