@@ -116,6 +116,26 @@ func (b *bench) waitForLateWrites(ctx context.Context) error {
 	}
 }
 
+// awaitNoWrites waits until the control plane receives no write for the duration of --settle.
+func (b *bench) awaitNoWrites(ctx context.Context) error {
+	for {
+		before, err := b.sample(ctx)
+		if err != nil {
+			return err
+		}
+		if err := b.waitForLateWrites(ctx); err != nil {
+			return err
+		}
+		after, err := b.sample(ctx)
+		if err != nil {
+			return err
+		}
+		if after.karmadaRequests(before).requests.writes().total() == 0 {
+			return nil
+		}
+	}
+}
+
 // karmadaRequests returns the increase of the control plane's counters since an earlier sample.
 func (s sample) karmadaRequests(before sample) counters { return s.karmada.since(before.karmada) }
 

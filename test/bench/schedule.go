@@ -36,7 +36,8 @@ func (b *bench) schedule(ctx context.Context) (err error) {
 	return b.measureSchedulerRestart(ctx)
 }
 
-// measureFirstScheduling starts the scheduler and waits until all bindings have clusters.
+// measureFirstScheduling starts the scheduler and waits until all bindings have clusters. It returns
+// after the last deferred status and the last event, which are not work of the next start.
 func (b *bench) measureFirstScheduling(ctx context.Context) error {
 	const scenario = "schedule"
 	before, err := b.sample(ctx)
@@ -67,7 +68,7 @@ func (b *bench) measureFirstScheduling(ctx context.Context) error {
 	b.report.add(scenario, "CPU of the scheduler, per binding", milliseconds(cpu.cpu)/count, "ms")
 	b.report.add(scenario, "memory of the scheduler", float64(cpu.rss)/(1<<20), "MiB")
 	b.report.addCost(scenario, before, after, b.options.bindings)
-	return nil
+	return b.awaitNoWrites(ctx)
 }
 
 // measureSchedulerRestart starts the scheduler again, with nothing changed, and counts its writes.
@@ -114,7 +115,7 @@ func (b *bench) awaitDecisions(ctx context.Context, scheduler *program) (first, 
 		if first.IsZero() && decided > 0 {
 			first = before.Add(-decisionInterval)
 		}
-		if decided >= b.options.bindings && b.checkPlaced(ctx) == nil {
+		if decided >= b.options.bindings && b.checkClusterAssignments(ctx) == nil {
 			return first, before, nil
 		}
 		select {
@@ -136,9 +137,9 @@ func (b *bench) decisions(ctx context.Context) (int, error) {
 	return int(values[schedulerAttempts]), nil
 }
 
-// checkPlaced reports an error unless all bindings have clusters. The condition Scheduled may follow
+// checkClusterAssignments reports an error unless all bindings have clusters. The condition Scheduled may follow
 // later, because the scheduler leaves it to the status controller, which does not run here.
-func (b *bench) checkPlaced(ctx context.Context) error {
+func (b *bench) checkClusterAssignments(ctx context.Context) error {
 	list, err := b.fleet.policies.Resource(bindingResource).Namespace(b.fleet.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("listing bindings: %w", err)
@@ -150,12 +151,12 @@ func (b *bench) checkPlaced(ctx context.Context) error {
 		}
 	}
 	if placed != b.options.bindings {
-		return fmt.Errorf("%w: %d of %d bindings", errNotPlaced, placed, b.options.bindings)
+		return fmt.Errorf("%w: %d of %d bindings", errMissingClusters, placed, b.options.bindings)
 	}
 	return nil
 }
 
-var errNotPlaced = errors.New("some bindings have no clusters")
+var errMissingClusters = errors.New("some bindings have no clusters")
 
 // createClusterObjects creates Clusters without members behind them.
 func (b *bench) createClusterObjects(ctx context.Context) error {

@@ -71,8 +71,8 @@ type Member struct {
 
 	// connections tracks the open connections to the member.
 	connections *connrotation.ConnectionTracker
-	// http sends all requests except watches, and watchHTTP sends the watches. They share their
-	// connections, because each connection costs memory and pings. discovery sends the discovery
+	// watchHTTP sends watches and the lists before them, and http sends all other requests. They share
+	// their connections, because each connection costs memory and pings. discovery sends the discovery
 	// requests.
 	http, watchHTTP *http.Client
 	discovery       *discovery.DiscoveryClient
