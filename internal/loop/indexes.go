@@ -3,6 +3,7 @@ package loop
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -20,6 +21,9 @@ var (
 	// WorksByBinding finds the Works whose annotations name a binding. Its keys come from
 	// binding.ReferenceKey.
 	WorksByBinding = Index{Name: "works/binding", Types: indexedWorks, Keys: bindingKeys}
+	// WorksByQuota finds the Works that contain the ResourceQuotas of a FederatedResourceQuota, by the
+	// namespace and name of the FederatedResourceQuota. QuotaOfWork returns its keys.
+	WorksByQuota = Index{Name: "works/quota", Types: indexedWorks, Keys: quotaKeys}
 	// BindingsByCluster finds the bindings that are scheduled to a cluster or evicted from it.
 	BindingsByCluster = Index{Name: "bindings/cluster", Types: indexedBindings, Keys: clustersOf}
 	// BindingsByTarget finds the bindings that need a Work in a cluster: the cluster is a target of
@@ -71,6 +75,22 @@ func bindingKeys(object client.Object) []string {
 		}
 	}
 	return keys
+}
+
+// QuotaOfWork returns the FederatedResourceQuota whose ResourceQuota a Work contains.
+func QuotaOfWork(karmadaWork client.Object) (types.NamespacedName, bool) {
+	labels := karmadaWork.GetLabels()
+	key := types.NamespacedName{
+		Namespace: labels[policyv1alpha1.FederatedResourceQuotaNamespaceLabel], Name: labels[policyv1alpha1.FederatedResourceQuotaNameLabel],
+	}
+	return key, key.Namespace != "" && key.Name != ""
+}
+
+func quotaKeys(object client.Object) []string {
+	if key, ok := QuotaOfWork(object); ok {
+		return []string{key.String()}
+	}
+	return nil
 }
 
 // clustersOf returns the clusters to which a binding is scheduled or from which it is evicted,

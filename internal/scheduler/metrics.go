@@ -18,6 +18,7 @@ const (
 	causeAdd     cause = "BindingAdd"
 	causeUpdate  cause = "BindingUpdate"
 	causeCluster cause = "ClusterChanged"
+	causeQuota   cause = "QuotaChanged"
 	causeFailure cause = "ScheduleAttemptFailure"
 )
 

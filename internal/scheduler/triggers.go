@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/clusteraffinity"
@@ -21,8 +22,8 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// source is the event source of the scheduler's queue: it enqueues bindings when bindings or clusters
-// change. The controller starts its workers after WaitForSync has returned, when all existing clusters
+// source is the event source of the scheduler's queue: it enqueues bindings when bindings, clusters or
+// quotas change. The controller starts its workers after WaitForSync has returned, when all existing clusters
 // and bindings are processed.
 type source struct {
 	scheduler     *scheduler
@@ -51,6 +52,7 @@ func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 		s.watch(&clusterv1alpha1.Cluster{}, s.clusterHandlers()),
 		s.watch(&workv1alpha2.ResourceBinding{}, s.bindingHandlers()),
 		s.watch(&workv1alpha2.ClusterResourceBinding{}, s.bindingHandlers()),
+		s.watch(&policyv1alpha1.FederatedResourceQuota{}, s.quotaHandlers()),
 	)
 }
 

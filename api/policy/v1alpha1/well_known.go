@@ -70,6 +70,11 @@ const (
 	FederatedResourceQuotaNameLabel = "federatedresourcequota.karmada.io/name"
 )
 
+// FederatedResourceQuotaLedgerAnnotation holds, as JSON, the requests for ResourceBindings that the
+// admission has admitted and that may not be stored yet. The admission writes it to the quota of a
+// namespace whose name is the first in alphabetical order. Its entries expire after one minute.
+const FederatedResourceQuotaLedgerAnnotation = "federatedresourcequota.karmada.io/ledger"
+
 // DefaultSchedulerName is the scheduler of policies and bindings without a
 // scheduler name.
 const DefaultSchedulerName = "default-scheduler"

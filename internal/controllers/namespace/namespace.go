@@ -222,7 +222,7 @@ func (r *reconciler) renderWork(
 		id = stored.Labels[workv1alpha1.WorkPermanentIDLabel]
 	}
 	return work.RenderForOwner(work.RenderForOwnerInput{
-		Template: namespace, Cluster: cluster, Owner: *metav1.NewControllerRef(namespace, gvk),
+		Template: namespace, Cluster: cluster, Owner: metav1.NewControllerRef(namespace, gvk),
 		ClusterOverrides: overrides, Allowed: r.options.AllowedOverrides, PermanentID: id,
 	})
 }

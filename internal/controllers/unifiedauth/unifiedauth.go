@@ -193,7 +193,7 @@ func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstruc
 	}
 	return work.RenderForOwner(work.RenderForOwnerInput{
 		Template: manifest, Cluster: cluster, PermanentID: id,
-		Owner: *metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind("Cluster")),
+		Owner: metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind("Cluster")),
 	})
 }
 

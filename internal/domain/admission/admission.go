@@ -145,7 +145,7 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 	case *policyv1alpha1.ClusterTaintPolicy:
 		report.validateClusterTaintPolicy(o, r.AllowNoExecuteTaints)
 	case *policyv1alpha1.FederatedResourceQuota:
-		report.validateFederatedResourceQuota(o)
+		report.validateFederatedResourceQuota(o, typedOld(o, old))
 	case *workv1alpha2.ResourceBinding:
 		report.validateBinding(o, r.MultiplePodTemplates)
 		report.validateBindingReference(o.Namespace, &o.Spec.Resource, referencedResource(old))

@@ -19,6 +19,7 @@ import (
 // Feature gates that determine whether a field has an effect.
 const (
 	gateFailover                    = "Failover"
+	gateFederatedQuotaEnforcement   = "FederatedQuotaEnforcement"
 	gatePropagationPolicyPreemption = "PropagationPolicyPreemption"
 	gateStatefulFailoverInjection   = "StatefulFailoverInjection"
 	gateWorkloadAffinity            = "WorkloadAffinity"

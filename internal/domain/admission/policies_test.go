@@ -1,6 +1,10 @@
 package admission
 
-import "testing"
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
 
 const (
 	validOverridePolicy = `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}], overrideRules: [{targetCluster: {clusterNames: [m1]}, overriders: {labelsOverrider: [{operator: add, value: {a: b}}], annotationsOverrider: [{operator: add, value: {a: "b c"}}], imageOverrider: [{component: Tag, operator: replace, value: v2, predicate: {path: /spec/image}}], fieldOverrider: [{fieldPath: /data/a~1b, json: [{subPath: /x, operator: add, value: 1}]}]}}]}}`
@@ -129,11 +133,31 @@ func TestClusterTaintPolicyRules(t *testing.T) {
 }
 
 func TestFederatedResourceQuotaRules(t *testing.T) {
+	quotaWarnings := []string{"spec.overall[count/jobs.batch]", "spec.overall[pods]", "spec.overall[requests.nvidia.com/gpu]"}
 	quota := func(rest string) string {
 		return `{kind: FederatedResourceQuota, metadata: {name: q, namespace: shop}, ` + rest + `}`
 	}
 	runValidationCases(t, map[string]validationCase{
-		"a valid quota": {new: validQuota},
+		"a valid quota": {new: validQuota, warnings: quotaWarnings},
+		"an unchanged specification causes no warnings": {new: validQuota, old: validQuota},
+		"without enforcement a limit alone has no effect": {
+			new:      quota(`spec: {overall: {cpu: "1"}}`),
+			rules:    Options{IsGateDisabled: func(gate string) bool { return gate == "FederatedQuotaEnforcement" }},
+			warnings: []string{"spec.overall"},
+		},
+		"a limit below the usage": {
+			new:      quota(`spec: {overall: {cpu: "4"}}, status: {overallUsed: {cpu: "8"}}`),
+			warnings: []string{"spec.overall[cpu]"},
+		},
+		"two assignments for a cluster": {
+			new:      quota(`spec: {overall: {cpu: "9"}, staticAssignments: [{clusterName: m1, hard: {cpu: "1"}}, {clusterName: m1, hard: {cpu: "2"}}]}`),
+			warnings: []string{"spec.staticAssignments[1].clusterName"},
+		},
+		"an assignment for a cluster that does not exist": {
+			new:      quota(`spec: {overall: {cpu: "9"}, staticAssignments: [{clusterName: m3, hard: {cpu: "1"}}]}`),
+			rules:    Options{ClusterNames: func([]string) sets.Set[string] { return sets.New("m1") }},
+			warnings: []string{"spec.staticAssignments[0]"},
+		},
 		"a name fits into a label": {
 			new:    `{kind: FederatedResourceQuota, metadata: {name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg}, spec: {overall: {}}}`,
 			errors: []string{"FieldValueTooLong metadata.name"},

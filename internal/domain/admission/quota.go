@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,7 +19,7 @@ import (
 // name as a label value.
 const maxQuotaNameLength = validation.LabelValueMaxLength
 
-func (r *report) validateFederatedResourceQuota(quota *policyv1alpha1.FederatedResourceQuota) {
+func (r *report) validateFederatedResourceQuota(quota, old *policyv1alpha1.FederatedResourceQuota) {
 	if len(quota.Name) > maxQuotaNameLength {
 		r.addErrors(field.TooLong(field.NewPath("metadata", "name"), quota.Name, maxQuotaNameLength))
 	}
@@ -26,6 +27,41 @@ func (r *report) validateFederatedResourceQuota(quota *policyv1alpha1.FederatedR
 	r.validateQuotaList(path.Child("overall"), quota.Spec.Overall)
 	r.validateAssignments(path, &quota.Spec)
 	r.validateQuotaStatus(field.NewPath("status"), &quota.Status)
+	if len(r.errors) == 0 && (old == nil || !equality.Semantic.DeepEqual(old.Spec, quota.Spec)) {
+		r.warnIneffectiveQuota(path, quota)
+	}
+}
+
+// warnIneffectiveQuota warns about limits and assignments that have no effect, or a different effect than
+// users expect.
+func (r *report) warnIneffectiveQuota(path *field.Path, quota *policyv1alpha1.FederatedResourceQuota) {
+	assigned, names := map[corev1.ResourceName]bool{}, make([]string, len(quota.Spec.StaticAssignments))
+	for i, assignment := range quota.Spec.StaticAssignments {
+		itemPath := path.Child("staticAssignments").Index(i).Child("clusterName")
+		if slices.Contains(names[:i], assignment.ClusterName) {
+			r.addWarning(itemPath, "has no effect: cluster %q already has an assignment", assignment.ClusterName)
+		}
+		names[i] = assignment.ClusterName
+		for name := range assignment.Hard {
+			assigned[name] = true
+		}
+	}
+	r.warnUnknownClusters(path.Child("staticAssignments"), names)
+	r.warnDisabledGate(path.Child("overall"), gateFederatedQuotaEnforcement, len(names) == 0)
+	for _, name := range sortedNames(quota.Spec.Overall) {
+		itemPath, limit, used := path.Child("overall").Key(string(name)), quota.Spec.Overall[name], quota.Status.OverallUsed[name]
+		if !isRequestedByContainers(string(name)) && !assigned[name] {
+			r.addWarning(itemPath, "limits nothing: only resources that workloads request, such as cpu and memory, are counted")
+		}
+		if used.Cmp(limit) > 0 {
+			r.addWarning(itemPath, "%s is less than the current usage %s: nothing is evicted, but no workload can grow", limit.String(), used.String())
+		}
+	}
+}
+
+// isRequestedByContainers reports whether containers can request the resource under this name.
+func isRequestedByContainers(name string) bool {
+	return !isObjectCount(name) && !strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) && !strings.HasPrefix(name, "limits.")
 }
 
 func (r *report) validateAssignments(path *field.Path, spec *policyv1alpha1.FederatedResourceQuotaSpec) {

@@ -32,6 +32,15 @@ type Ledger struct {
 	SettledExpires *metav1.Time `json:"settledExpires,omitempty"`
 }
 
+// Merge returns a ledger with the reservations of both ledgers.
+func (l Ledger) Merge(other Ledger) Ledger {
+	if IsOlder(l.SettledAt, other.SettledAt) {
+		l.SettledAt, l.SettledExpires = other.SettledAt, other.SettledExpires
+	}
+	l.Reservations = slices.Concat(l.Reservations, other.Reservations)
+	return l
+}
+
 // Reservation is the usage of an admitted request that may not be visible yet.
 type Reservation struct {
 	// UID identifies the binding.
@@ -79,6 +88,16 @@ type Request struct {
 	Base string
 	// Before and After are the usages of the binding.
 	Before, After corev1.ResourceList
+}
+
+// UsesMore reports whether the request uses more of any resource than before.
+func (r Request) UsesMore() bool {
+	for name, after := range r.After {
+		if after.Cmp(r.Before[name]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // ExceededError means that a request would make the usage of a namespace exceed a quota.
@@ -136,7 +155,7 @@ func (n *Namespace) Admit(request Request, now time.Time) (Ledger, error) {
 
 // isBehind reports whether the visible usages may lack a request whose reservation was dropped.
 func (n *Namespace) isBehind(now time.Time) bool {
-	return n.Ledger.SettledExpires != nil && now.Before(n.Ledger.SettledExpires.Time) && isOlder(n.Version, n.Ledger.SettledAt)
+	return n.Ledger.SettledExpires != nil && now.Before(n.Ledger.SettledExpires.Time) && IsOlder(n.Version, n.Ledger.SettledAt)
 }
 
 // growingResources returns the resources of the limit of which the request uses more, sorted.
@@ -159,8 +178,8 @@ func (n *Namespace) openLedger(now time.Time) Ledger {
 		stored := n.Stored[each.UID]
 		switch {
 		case !now.Before(each.Expires.Time):
-		case isOlder(each.Base, stored.ResourceVersion):
-			if open.SettledAt == "" || isOlder(open.SettledAt, stored.ResourceVersion) {
+		case IsOlder(each.Base, stored.ResourceVersion):
+			if open.SettledAt == "" || IsOlder(open.SettledAt, stored.ResourceVersion) {
 				open.SettledAt = stored.ResourceVersion
 			}
 			open.SettledExpires = &metav1.Time{Time: now.Add(ReservationLifetime)}
@@ -171,13 +190,13 @@ func (n *Namespace) openLedger(now time.Time) Ledger {
 	return open
 }
 
-// isOlder reports whether one resource version is older than another. The empty version is older than
+// IsOlder reports whether one resource version is older than another. The empty version is older than
 // every other version. Versions that cannot be compared are not older.
 //
 // It tells whether a reservation is settled: a request is stored only while the binding still has the
 // version that the request replaces. A visible newer version therefore shows the request, or proves
 // that it failed.
-func isOlder(version, than string) bool {
+func IsOlder(version, than string) bool {
 	if version == "" || than == "" {
 		return version == "" && than != ""
 	}

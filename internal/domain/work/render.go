@@ -92,8 +92,9 @@ type RenderForOwnerInput struct {
 	Template *unstructured.Unstructured
 	Cluster  *clusterv1alpha1.Cluster
 	// Owner is the Work's controller. The Work is garbage-collected with its owner. The owner is
-	// cluster-scoped, for example the propagated Namespace itself or the Cluster.
-	Owner metav1.OwnerReference
+	// cluster-scoped, for example the propagated Namespace itself or the Cluster. nil means that no
+	// object owns the Work.
+	Owner *metav1.OwnerReference
 	// ClusterOverrides are the ClusterOverridePolicies that may apply. OverridePolicies do not
 	// apply.
 	ClusterOverrides []override.Object
@@ -115,7 +116,9 @@ func RenderForOwner(in RenderForOwnerInput) (*workv1alpha1.Work, error) {
 	}
 	rendered := newWork(manifest, in.Cluster.Name)
 	rendered.Annotations = appliedOverrideAnnotations(applied)
-	rendered.OwnerReferences = []metav1.OwnerReference{in.Owner}
+	if in.Owner != nil {
+		rendered.OwnerReferences = []metav1.OwnerReference{*in.Owner}
+	}
 	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID, nil, nil)
 }
 

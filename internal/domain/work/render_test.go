@@ -305,7 +305,7 @@ func TestRenderForOwner(t *testing.T) {
 	namespace := parseObject(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: ns-uid, labels: {a: b}}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`)
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "shop", UID: "ns-uid", Controller: new(true), BlockOwnerDeletion: new(true)}
 	got, err := RenderForOwner(RenderForOwnerInput{
-		Template: namespace, Cluster: newCluster("m1"), Owner: owner, PermanentID: "work-id",
+		Template: namespace, Cluster: newCluster("m1"), Owner: &owner, PermanentID: "work-id",
 		ClusterOverrides: []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {c: d}}]}}]`)},
 	})
 	if err != nil {

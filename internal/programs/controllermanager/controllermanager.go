@@ -17,6 +17,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/controllers/clustermonitor"
 	"karmada.io/karmada/internal/controllers/clusterstatus"
+	"karmada.io/karmada/internal/controllers/quotaenforcement"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
@@ -30,9 +31,10 @@ type Options struct {
 	Evictions   Evictions
 	Members     Members
 	Deletions   Deletions
-	// ClusterStatus and Monitor are the options of the controllers with these names.
+	// ClusterStatus, Monitor and Quotas are the options of the controllers with these names.
 	ClusterStatus ClusterStatus
 	Monitor       Monitor
+	Quotas        Quotas
 
 	gates   *gates.Set
 	ignored *programs.IgnoredFlags
@@ -47,7 +49,8 @@ func Default(set *gates.Set) *Options {
 		ControllerOptions: programs.DefaultControllerOptions(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(),
 		Evictions: DefaultEvictions(), Members: DefaultMembers(), Deletions: DefaultDeletions(),
 		ClusterStatus: ClusterStatus(clusterstatus.DefaultOptions()), Monitor: Monitor(clustermonitor.DefaultOptions()),
-		gates: set, ignored: newClusterAPIFlags(),
+		Quotas: Quotas{Period: quotaenforcement.DefaultOptions().Period},
+		gates:  set, ignored: newClusterAPIFlags(),
 	}
 	o.table = o.newTable()
 	return o

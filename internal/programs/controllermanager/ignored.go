@@ -16,14 +16,6 @@ func newClusterAPIFlags() *programs.IgnoredFlags {
 	)
 }
 
-// newQuotaFlags returns the flags of the controller federatedResourceQuotaStatus.
-func newQuotaFlags() *programs.IgnoredFlags {
-	return programs.NewIgnoredFlags(
-		programs.IgnoredFlag{Name: "federated-resource-quota-sync-period", Default: 5 * time.Minute,
-			Help: "Period at which the quota usage is computed again."},
-	)
-}
-
 // newAutoscalerFlags returns the flags of the controller federatedHorizontalPodAutoscaler.
 func newAutoscalerFlags() *programs.IgnoredFlags {
 	const prefix = "horizontal-pod-autoscaler-"

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/domain/placement"
@@ -60,8 +61,11 @@ func New(set *gates.Set) programs.Component { return Default(set).Component() }
 func (o *Options) Component() programs.Component {
 	return programs.Component{
 		Name: programs.Scheduler, Help: "selects the clusters of each workload, and the replicas in each cluster",
-		RequiredKinds: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}},
-		Options:       o, IneffectiveFlags: o.ineffectiveFlags, Add: o.add,
+		RequiredKinds: []client.Object{
+			&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{},
+			&policyv1alpha1.FederatedResourceQuota{},
+		},
+		Options: o, IneffectiveFlags: o.ineffectiveFlags, Add: o.add,
 		NewProgram: programs.Process{HealthAddress: ":10351", HasMasterFlag: true, HasElectionNameFlag: true}.New,
 	}
 }

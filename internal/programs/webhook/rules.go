@@ -42,6 +42,7 @@ func (r *Rules) Configure(reviewer *admission.Reviewer) {
 	reviewer.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
 	reviewer.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
 	reviewer.LargeStatus = set.Enabled(gates.LargeStatus)
+	reviewer.EnforceQuotas = set.Enabled(gates.FederatedQuotaEnforcement)
 	reviewer.Rules.IsGateDisabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
 }
 

@@ -7,7 +7,12 @@ package webhook
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"k8s.io/client-go/dynamic"
+
+	"karmada.io/karmada/internal/access/quotas"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
@@ -27,7 +32,7 @@ func New(set *gates.Set) programs.Component {
 
 // Run serves until ctx ends.
 func (o *Options) Run(ctx context.Context) error {
-	reviewer, err := o.reviewer() //nolint:contextcheck // requests share the lists of the reviewer, also while the server drains
+	reviewer, err := o.reviewer(ctx) //nolint:contextcheck // requests share the lists of the reviewer, also while the server drains
 	if err != nil {
 		return err
 	}
@@ -39,11 +44,22 @@ func (o *Options) Run(ctx context.Context) error {
 }
 
 // reviewer returns the reviewer that the flags configure. The reviewer reads from the control
-// plane.
-func (o *Options) reviewer() (admission.Reviewer, error) {
+// plane. If it enforces quotas, it watches the control plane until ctx ends.
+func (o *Options) reviewer(ctx context.Context) (admission.Reviewer, error) {
 	config, err := o.Connection.Config(programs.Webhook)
 	if err != nil {
 		return admission.Reviewer{}, err
 	}
-	return o.Rules.Reviewer(config)
+	reviewer, err := o.Rules.Reviewer(config)
+	if err != nil || !reviewer.EnforceQuotas {
+		return reviewer, err
+	}
+	karmada, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return reviewer, fmt.Errorf("making a client of the control plane: %w", err)
+	}
+	enforcer := quotas.NewEnforcer(karmada, time.Now)
+	go enforcer.Run(ctx)
+	reviewer.Quota = enforcer.Check
+	return reviewer, nil
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	rules "karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/domain/policy"
@@ -46,6 +47,9 @@ type Reviewer struct {
 	// the controllers. Only the plugin calls Claim, because a webhook would have to receive every
 	// object of every user.
 	Claim func(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (claim policy.Claim, ok bool)
+	// EnforceQuotas is the value of the feature gate FederatedQuotaEnforcement. If Quota is nil, the
+	// plugin then checks quotas with the client of its API server.
+	EnforceQuotas bool
 	// Quota checks a ResourceBinding against the quotas of its namespace and records its usage,
 	// after the rules have accepted the ResourceBinding. old is nil on creation. An error with an
 	// API status is returned unchanged, and any other error denies the request. Nil means no
@@ -158,12 +162,23 @@ func (r Reviewer) creationWarnings(kind *kind, version string, content, oldConte
 }
 
 func (r Reviewer) requireQuota(ctx context.Context, object, old runtime.Object, dryRun bool) error {
-	binding, ok := object.(*workv1alpha2.ResourceBinding)
-	if !ok || r.Quota == nil {
+	binding := currentBinding(object)
+	if binding == nil || r.Quota == nil {
 		return nil
 	}
-	oldBinding, _ := old.(*workv1alpha2.ResourceBinding)
-	return r.Quota(ctx, binding, oldBinding, dryRun)
+	return r.Quota(ctx, binding, currentBinding(old), dryRun)
+}
+
+// currentBinding returns a ResourceBinding of any version in the version that is stored. It returns nil
+// for every other object.
+func currentBinding(object runtime.Object) *workv1alpha2.ResourceBinding {
+	switch binding := object.(type) {
+	case *workv1alpha2.ResourceBinding:
+		return binding
+	case *workv1alpha1.ResourceBinding:
+		return binding.ToV1alpha2()
+	}
+	return nil
 }
 
 func (r Reviewer) newID() func() string {

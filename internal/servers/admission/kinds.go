@@ -90,7 +90,7 @@ func policyKinds() []kind {
 			validate: newWebhookEntry("clusteroverridepolicy", create, update),
 		},
 		{
-			name: "FederatedResourceQuota", resource: schema.GroupResource{Group: group, Resource: "federatedresourcequotas"}, notImplemented: true,
+			name: "FederatedResourceQuota", resource: schema.GroupResource{Group: group, Resource: "federatedresourcequotas"},
 			versions: v1alpha1Only(func() runtime.Object { return &policyv1alpha1.FederatedResourceQuota{} }),
 			validate: newWebhookEntry("federatedresourcequota", create, update),
 		},

@@ -3,18 +3,21 @@ package admission
 import (
 	"context"
 	"io"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"karmada.io/karmada/internal/access/quotas"
 	rules "karmada.io/karmada/internal/domain/admission"
 )
 
@@ -27,6 +30,9 @@ type Plugin struct {
 	*admission.Handler
 	reviewer Reviewer
 	kinds    map[schema.GroupResource]*kind
+	// quotas enforces the quotas of the API server until drained is closed. Both may be nil.
+	quotas  *quotas.Enforcer
+	drained <-chan struct{}
 }
 
 var (
@@ -34,6 +40,7 @@ var (
 	_ admission.ValidationInterface          = (*Plugin)(nil)
 	_ initializer.WantsDynamicClient         = (*Plugin)(nil)
 	_ initializer.WantsExternalKubeClientSet = (*Plugin)(nil)
+	_ initializer.WantsDrainedNotification   = (*Plugin)(nil)
 )
 
 // NewPlugin returns a plugin that uses the reviewer.
@@ -70,7 +77,15 @@ func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 	if p.reviewer.Rules.ClusterNames == nil {
 		p.reviewer.Rules.ClusterNames = StoredClusters(karmada)
 	}
+	if p.reviewer.Quota == nil && p.reviewer.EnforceQuotas {
+		p.quotas = quotas.NewEnforcer(karmada, time.Now)
+		p.reviewer.Quota = p.quotas.Check
+	}
 }
+
+// SetDrainedNotification implements initializer.WantsDrainedNotification. The channel is closed when the
+// API server has completed all requests.
+func (p *Plugin) SetDrainedNotification(drained <-chan struct{}) { p.drained = drained }
 
 // SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. The plugin uses the
 // client of the API server to discover the served kinds.
@@ -80,9 +95,14 @@ func (p *Plugin) SetExternalKubeClientSet(karmada kubernetes.Interface) {
 	}
 }
 
-// ValidateInitialization implements admission.InitializationValidator. It never returns an error,
-// because all clients are optional.
-func (p *Plugin) ValidateInitialization() error { return nil }
+// ValidateInitialization implements admission.InitializationValidator. It starts the watches of the
+// plugin. It never returns an error, because all clients are optional.
+func (p *Plugin) ValidateInitialization() error {
+	if p.quotas != nil {
+		go p.quotas.Run(wait.ContextForChannel(p.drained))
+	}
+	return nil
+}
 
 // Admit sets the defaults of an object. If the object cannot be decoded, Admit does not change it,
 // because the schema validation that follows returns a more exact error.
