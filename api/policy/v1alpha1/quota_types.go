@@ -16,7 +16,7 @@ const (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories={karmada-io}
+// +kubebuilder:resource:categories={karmada-io},shortName=frq
 // +kubebuilder:printcolumn:JSONPath=`.status.overall`,name="OVERALL",type=string
 // +kubebuilder:printcolumn:JSONPath=`.status.overallUsed`,name="OVERALL_USED",type=string
 type FederatedResourceQuota struct {

@@ -27,14 +27,14 @@ const (
 	sortByMemory = "memory"
 )
 
-// NewTop returns the command that groups top node and top pod.
+// NewTop returns the command that groups the commands for usage.
 func NewTop(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Show resource usage of nodes and pods in members",
-		Long: `Show how much CPU and memory nodes and pods of members use.
+		Short: "Show resource usage of nodes and pods in members, and of quotas",
+		Long: `Show how much CPU and memory nodes and pods of members use, and how much of the quotas is used.
 
-The values come from the metrics servers of the members, and may be some minutes old.`,
+The values of nodes and pods come from the metrics servers of the members, and may be some minutes old.`,
 		Example: program.Examples(`
 			# Nodes of all members
 			{{program}} top node
@@ -45,7 +45,7 @@ The values come from the metrics servers of the members, and may be some minutes
 		Args:       command.NoArguments,
 		RunE:       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTopNode(program), newTopPod(program))
+	cmd.AddCommand(newTopNode(program), newTopPod(program), newTopQuota(program))
 	return cmd
 }
 
