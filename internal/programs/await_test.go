@@ -65,8 +65,10 @@ func allKinds() map[string][]string {
 		"cluster.karmada.io/v1alpha1": {"Cluster"},
 		"work.karmada.io/v1alpha1":    {"Work"},
 		"work.karmada.io/v1alpha2":    {"ResourceBinding", "ClusterResourceBinding"},
-		"policy.karmada.io/v1alpha1":  {"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy", "ClusterOverridePolicy"},
-		"config.karmada.io/v1alpha1":  {"ResourceInterpreterCustomization", "ResourceInterpreterWebhookConfiguration"},
+		"policy.karmada.io/v1alpha1": {
+			"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy", "ClusterOverridePolicy", "FederatedResourceQuota",
+		},
+		"config.karmada.io/v1alpha1": {"ResourceInterpreterCustomization", "ResourceInterpreterWebhookConfiguration"},
 	}
 }
 
@@ -86,8 +88,8 @@ func TestAwait(t *testing.T) {
 		wantErr   []string
 	}{
 		"every prerequisite exists": {server: &fakeAPIServer{kinds: allKinds(), namespaces: []string{"karmada-system"}}, election: election, component: manager},
-		"a scheduler needs no policies": {
-			server: &fakeAPIServer{kinds: kindsWithout("policy.karmada.io/v1alpha1")}, component: scheduler,
+		"a scheduler needs no interpreter": {
+			server: &fakeAPIServer{kinds: kindsWithout("config.karmada.io/v1alpha1")}, component: scheduler,
 		},
 		"a missing CRD is named with the remedy": {
 			server: &fakeAPIServer{kinds: kindsWithout("work.karmada.io/v1alpha2")}, component: scheduler,

@@ -96,7 +96,7 @@ func programDir(binFlag string) (string, error) {
 // karmadactl join.
 func startSharedInstallation(ctx context.Context, i *installation) error {
 	if err := i.up(ctx, "--members", "3", "--nodes-per-member", "1", "--join=false",
-		"--feature-gates", "PropagationPolicyPreemption=true"); err != nil {
+		"--feature-gates", "PropagationPolicyPreemption=true,FederatedQuotaEnforcement=true"); err != nil {
 		return err
 	}
 	for name, region := range map[string]string{member1: "east", member2: "west"} {

@@ -128,7 +128,8 @@ func startPlainAPIServer(t *testing.T, env *testenv.Env) *plainAPIServer {
 		t.Fatal(err)
 	}
 	p.stopWebhook = startProgram(t, programs.Webhook, "--kubeconfig="+p.Kubeconfig(), "--cert-dir="+p.certs.Path,
-		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.webhookPort), "--health-probe-bind-address=0", "--metrics-bind-address=0")
+		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.webhookPort), "--health-probe-bind-address=0", "--metrics-bind-address=0",
+		"--feature-gates=FederatedQuotaEnforcement=true")
 	startProgram(t, programs.AggregatedAPIServer, append(p.EtcdFlags(), "--kubeconfig="+p.Kubeconfig(),
 		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.aggregatedPort),
 		"--tls-cert-file="+p.certs.CertFile("tls"), "--tls-private-key-file="+p.certs.KeyFile("tls"))...)
@@ -199,6 +200,7 @@ func TestWebhookAndAggregatedAPIServerForAPlainAPIServer(t *testing.T) {
 	t.Run("warnings about fields without effect", p.testWarnings)
 	t.Run("conflicting customizations are rejected", p.testCustomizations)
 	t.Run("bindings are converted", p.testConversion)
+	t.Run("concurrent bindings never exceed a quota", p.testQuota)
 	t.Run("the Cluster API is served", p.testClusterAPI)
 	t.Run("a new certificate is served", p.testCertificateRotation)
 	t.Run("requests that need no webhook succeed during its outage", p.testWebhookOutage)

@@ -66,7 +66,7 @@ func (o *Options) Component() programs.Component {
 		RequiredKinds: []client.Object{
 			&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{},
 			&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
-			&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{},
+			&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{}, &policyv1alpha1.FederatedResourceQuota{},
 		},
 		Interprets: true,
 		Options:    o, IneffectiveFlags: o.ineffectiveFlags, ConfigureHost: o.configureHost, Add: o.add,

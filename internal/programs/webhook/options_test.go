@@ -49,7 +49,7 @@ func TestReviewerUsesFlagsAndGates(t *testing.T) {
 	}
 	o := NewOptions(set)
 	o.AllowNoExecuteTaints, o.Connection.Master = true, "https://127.0.0.1:1"
-	reviewer, err := o.reviewer()
+	reviewer, err := o.reviewer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func New(set *gates.Set) programs.Component {
 
 // Run serves until ctx ends.
 func (o *Options) Run(ctx context.Context) error {
-	reviewer, err := o.reviewer(ctx) //nolint:contextcheck // requests share the lists of the reviewer, also while the server drains
+	reviewer, err := o.reviewer(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (o *Options) reviewer(ctx context.Context) (admission.Reviewer, error) {
 	if err != nil {
 		return admission.Reviewer{}, err
 	}
-	reviewer, err := o.Rules.Reviewer(config)
+	reviewer, err := o.Rules.Reviewer(config) //nolint:contextcheck // requests share the lists of the reviewer, also while the server drains
 	if err != nil || !reviewer.EnforceQuotas {
 		return reviewer, err
 	}
