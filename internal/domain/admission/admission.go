@@ -26,6 +26,7 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	remedyv1alpha1 "karmada.io/karmada/api/remedy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/work"
@@ -168,6 +169,8 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 		report.validateFederatedHPA(o)
 	case *autoscalingv1alpha1.CronFederatedHPA:
 		r.validateCronFederatedHPA(report, o)
+	case *remedyv1alpha1.Remedy:
+		report.warnIneffectiveRemedy(o)
 	case *networkingv1alpha1.MultiClusterIngress:
 		report.validateMultiClusterIngress(o, typedOld(o, old))
 	case *networkingv1alpha1.MultiClusterService:

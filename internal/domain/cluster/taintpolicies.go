@@ -68,9 +68,13 @@ func IsTaintPolicyTarget(policy *policyv1alpha1.ClusterTaintPolicy, cluster *clu
 // NeedsTaintUpdate reports whether the change from older to newer may change the taints that policies
 // add: a condition has another status, or a field by which policies select clusters has changed.
 func NeedsTaintUpdate(older, newer *clusterv1alpha1.Cluster) bool {
-	return !slices.EqualFunc(older.Status.Conditions, newer.Status.Conditions, func(a, b metav1.Condition) bool {
+	return !haveSameConditionStatuses(older, newer) || !haveSameSelectorFields(older, newer)
+}
+
+func haveSameConditionStatuses(older, newer *clusterv1alpha1.Cluster) bool {
+	return slices.EqualFunc(older.Status.Conditions, newer.Status.Conditions, func(a, b metav1.Condition) bool {
 		return a.Type == b.Type && a.Status == b.Status
-	}) || !haveSameSelectorFields(older, newer)
+	})
 }
 
 // haveSameSelectorFields reports whether older and newer have equal labels and fields, so that the same

@@ -9,6 +9,7 @@ import (
 	"karmada.io/karmada/internal/controllers/clustermonitor"
 	"karmada.io/karmada/internal/controllers/clusterstatus"
 	"karmada.io/karmada/internal/controllers/clustertaintpolicy"
+	"karmada.io/karmada/internal/controllers/remedy"
 	"karmada.io/karmada/internal/controllers/unifiedauth"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
@@ -76,4 +77,10 @@ func (o *Options) addClusterTaintPolicy(h *programs.Host) error {
 	own := clustertaintpolicy.DefaultOptions()
 	own.Workers, own.Backoff = o.Workers.Clusters, o.QueueBackoff()
 	return clustertaintpolicy.Add(h.Manager, own)
+}
+
+func (o *Options) addRemedy(h *programs.Host) error {
+	own := remedy.DefaultOptions()
+	own.Workers, own.Backoff = o.Workers.Clusters, o.QueueBackoff()
+	return remedy.Add(h.Manager, own)
 }

@@ -13,6 +13,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	remedyv1alpha1 "karmada.io/karmada/api/remedy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/controllers/clustermonitor"
@@ -67,6 +68,7 @@ func (o *Options) Component() programs.Component {
 			&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{},
 			&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
 			&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{}, &policyv1alpha1.FederatedResourceQuota{},
+			&remedyv1alpha1.Remedy{},
 		},
 		Interprets: true,
 		Options:    o, IneffectiveFlags: o.ineffectiveFlags, ConfigureHost: o.configureHost, Add: o.add,

@@ -47,7 +47,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"the defaults are valid":                            {},
 		"an unknown controller is reported":                 {[]string{"--controllers=*,bindings"}, `--controllers: there is no controller "bindings"; known are`},
-		"controllers that are not implemented are accepted": {[]string{"--controllers=*,-remedy,hpaScaleTargetMarker"}, ""},
+		"controllers that are not implemented are accepted": {[]string{"--controllers=*,-workloadRebalancer,endpointSlice"}, ""},
 		"skipped APIs must be valid":                        {[]string{"--skipped-propagating-apis=a/b/c/d"}, "--skipped-propagating-apis: "},
 		"namespace expressions must compile":                {[]string{"--skipped-propagating-namespaces=("}, "--skipped-propagating-namespaces: "},
 		"the status period must be positive":                {[]string{"--cluster-status-update-frequency=0s"}, "--cluster-status-update-frequency 0s: must be positive"},
@@ -192,8 +192,8 @@ func TestIneffectiveFlags(t *testing.T) {
 		},
 		"taint evictions have an effect with their gate": {args: []string{"--enable-no-execute-taint-eviction", "--resource-eviction-rate=1", "--feature-gates=Failover=true"}},
 		"controllers without implementation are reported if selected by name": {
-			args: []string{"--controllers=*,-binding,remedy,hpaScaleTargetMarker"},
-			want: []string{"--controllers=hpaScaleTargetMarker", "--controllers=remedy"},
+			args: []string{"--controllers=*,-binding,serviceImport,endpointSlice"},
+			want: []string{"--controllers=endpointSlice", "--controllers=serviceImport"},
 		},
 		"a retry limit is reported with the priority queue": {
 			args: []string{"--rate-limiter-qps=10"}, want: []string{"--rate-limiter-qps"},

@@ -44,7 +44,7 @@ func (o *Options) newTable() programs.ControllerTable {
 			OffByDefault: true},
 		{Name: "multiclusterservice", Help: "exposes services across clusters", Gate: gates.MultiClusterService,
 			Kinds: []string{"MultiClusterService"}},
-		{Name: "remedy", Help: "runs remedies for conditions of clusters", Kinds: []string{"Remedy"}},
+		{Name: "remedy", Help: "reports the actions of Remedies in the clusters that they match", Add: o.addRemedy},
 		{Name: "serviceExport", Help: "collects endpoints of exported services"},
 		{Name: "serviceImport", Help: "creates services for ServiceImports"},
 		{Name: "workloadRebalancer", Help: "triggers rescheduling of workloads", Kinds: []string{"WorkloadRebalancer"}},

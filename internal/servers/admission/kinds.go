@@ -197,8 +197,8 @@ func UnimplementedKinds() []string {
 
 // kindsWithoutRules returns kinds without rules. Upstream registers no webhook for these kinds.
 func kindsWithoutRules() []kind {
-	warning := func(name string) *webhookEntry {
-		e := newWebhookEntry(name, create)
+	warning := func(name string, operations ...admissionregistrationv1.OperationType) *webhookEntry {
+		e := newWebhookEntry(name, operations...)
 		e.warnsOnly = true
 		return e
 	}
@@ -207,13 +207,12 @@ func kindsWithoutRules() []kind {
 			name: "WorkloadRebalancer", resource: schema.GroupResource{Group: appsv1alpha1.GroupName, Resource: "workloadrebalancers"},
 			clusterScoped: true, notImplemented: true,
 			versions: v1alpha1Only(func() runtime.Object { return &appsv1alpha1.WorkloadRebalancer{} }),
-			validate: warning("workloadrebalancer"),
+			validate: warning("workloadrebalancer", create),
 		},
 		{
 			name: "Remedy", resource: schema.GroupResource{Group: remedyv1alpha1.GroupName, Resource: "remedies"}, clusterScoped: true,
-			notImplemented: true,
-			versions:       v1alpha1Only(func() runtime.Object { return &remedyv1alpha1.Remedy{} }),
-			validate:       warning("remedy"),
+			versions: v1alpha1Only(func() runtime.Object { return &remedyv1alpha1.Remedy{} }),
+			validate: warning("remedy", create, update),
 		},
 	}
 }

@@ -246,7 +246,7 @@ func TestConfigurations(t *testing.T) {
 		{"multiclusteringress.karmada.io", "/validate-multiclusteringress", "networking.karmada.io/multiclusteringresses", both, "Namespaced", "None", 3},
 		{"multiclusterservice.karmada.io", "/validate-multiclusterservice", "networking.karmada.io/multiclusterservices", both, "Namespaced", "None", 3},
 		{"workloadrebalancer.karmada.io", "/validate-workloadrebalancer", "apps.karmada.io/workloadrebalancers", "CREATE", "Cluster", "None", 3},
-		{"remedy.karmada.io", "/validate-remedy", "remedy.karmada.io/remedies", "CREATE", "Cluster", "None", 3},
+		{"remedy.karmada.io", "/validate-remedy", "remedy.karmada.io/remedies", both, "Cluster", "None", 3},
 		{"agentquota.karmada.io", "/validate-agentquota", "/events", both, "*", "None", 3},
 		{"resourcedeletionprotection.karmada.io", "/validate-resourcedeletionprotection", "*/*", "DELETE", "*", "None", 3},
 	}
