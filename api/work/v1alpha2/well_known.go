@@ -87,6 +87,14 @@ const (
 	// RetainReplicasValue is the value of RetainReplicasLabel.
 	RetainReplicasValue = "true"
 
+	// RetainReplicasSetByAnnotation on a template names the controller that set
+	// RetainReplicasLabel and removes it again. It is absent if a user set the label.
+	RetainReplicasSetByAnnotation = "resourcetemplate.karmada.io/retain-replicas-set-by"
+
+	// RetainReplicasSetByMarker is the value of RetainReplicasSetByAnnotation for the
+	// controller hpaScaleTargetMarker.
+	RetainReplicasSetByMarker = "hpa-scale-target-marker"
+
 	// ResourceTemplateClaimedByLabel on a template, when not empty, names the
 	// kind that propagates it; policies do not claim it.
 	ResourceTemplateClaimedByLabel = "resourcetemplate.karmada.io/claimed-by"

@@ -41,7 +41,7 @@ func (o *Options) newTable() programs.ControllerTable {
 		{Name: "federatedResourceQuotaSync", Help: "propagates quotas to member clusters", Add: o.addQuotaSync},
 		{Name: "gracefulEviction", Help: "ends graceful evictions when the replacement is ready", Add: o.addGracefulEviction},
 		{Name: "hpaScaleTargetMarker", Help: "labels the workloads that a HorizontalPodAutoscaler of a member cluster scales",
-			OffByDefault: true},
+			OffByDefault: true, Add: o.addHPAScaleTargetMarker},
 		{Name: "multiclusterservice", Help: "exposes services across clusters", Gate: gates.MultiClusterService,
 			Kinds: []string{"MultiClusterService"}},
 		{Name: "remedy", Help: "reports the actions of Remedies in the clusters that they match", Add: o.addRemedy},
