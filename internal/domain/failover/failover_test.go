@@ -338,12 +338,14 @@ func FuzzParseUnhealthySince(f *testing.F) {
 	})
 }
 
-const status = `{"checkpoint":{"id":"s3-0042","steps":7},"ready":true,"conditions":[{"type":"Ready","status":"True"},{"type":"Old","status":"False"}]}`
+const status = `{"name":"","parent":null,"errors":[],"checkpoint":{"id":"s3-0042","steps":7},"ready":true,"conditions":[{"type":"Ready","status":"True"},{"type":"Old","status":"False"}]}`
 
 func TestCollectState(t *testing.T) {
 	items := []workv1alpha2.AggregatedStatusItem{
 		{ClusterName: "a", Status: &runtime.RawExtension{Raw: []byte(status)}}, {ClusterName: "b"},
 		{ClusterName: "c", Status: &runtime.RawExtension{Raw: []byte("{")}},
+		{ClusterName: "d", Status: &runtime.RawExtension{Raw: []byte("null")}},
+		{ClusterName: "e", Status: &runtime.RawExtension{Raw: []byte("{}")}},
 	}
 	tests := map[string]struct {
 		path, cluster, want, wrong string
@@ -363,7 +365,12 @@ func TestCollectState(t *testing.T) {
 		"an unknown cluster":              {path: "{.ready}", cluster: "z", wrong: "has not reported"},
 		"an invalid status":               {path: "{.ready}", cluster: "c", wrong: "reading the status"},
 		"a path into a boolean":           {path: "{.ready.so}", wrong: "jsonPath"},
-		"a filter without matches":        {path: `{.conditions[?(@.type=="None")].status}`, want: ""},
+		"a filter without matches":        {path: `{.conditions[?(@.type=="None")].status}`, wrong: "selects nothing"},
+		"an element of an empty list":     {path: `{.errors[*].id}`, wrong: "selects nothing"},
+		"an empty text":                   {path: "{.name}", want: ""},
+		"a field that is null":            {path: "{.parent}", wrong: "selects nothing"},
+		"a status that is null":           {path: "{$}", cluster: "d", wrong: "has not reported"},
+		"a status without fields":         {path: "{.ready}", cluster: "e", wrong: "ready is not found"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -385,28 +392,66 @@ func TestCollectState(t *testing.T) {
 }
 
 func TestStateIsPreservedWithClustersBeforeFailover(t *testing.T) {
-	b := newBinding(2, target("a", 1), target("b", 1))
-	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Status: &runtime.RawExtension{Raw: []byte(status)}}}
-	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
-		PurgeMode:         policyv1alpha1.PurgeModeDirectly,
-		StatePreservation: &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: "{.checkpoint.id}"}}},
-	}}
-	got, err := ClusterEviction(b, "a", toleration.Deadline{}, policyv1alpha1.PurgeModeGracefully, true)
-	if err != nil {
-		t.Fatal(err)
+	evictions := map[string]func(b *workv1alpha2.ResourceBinding, cluster string, preserve bool) (Eviction, error){
+		"cluster failover": func(b *workv1alpha2.ResourceBinding, cluster string, preserve bool) (Eviction, error) {
+			return ClusterEviction(b, cluster, toleration.Deadline{}, policyv1alpha1.PurgeModeGracefully, preserve)
+		},
+		"application failover": func(b *workv1alpha2.ResourceBinding, cluster string, preserve bool) (Eviction, error) {
+			return ApplicationEviction(b, cluster, true, preserve)
+		},
 	}
-	if diff := cmp.Diff(map[string]string{"l": "s3-0042"}, got.PreservedLabels); diff != "" {
-		t.Error(diff)
+	tests := map[string]struct {
+		cluster  string
+		disabled bool
+		want     map[string]string
+		fails    bool
+	}{
+		"the reported state is preserved":                           {cluster: "a", want: map[string]string{"l": "s3-0042"}},
+		"the last status of a cluster that does not respond counts": {cluster: "c", want: map[string]string{"l": "s3-0042"}},
+		"nothing is preserved if that is disabled":                  {cluster: "a", disabled: true},
+		"a cluster without a status is not evicted":                 {cluster: "b", fails: true},
+		"a cluster whose status lacks the state is not evicted":     {cluster: "d", fails: true},
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, got.ClustersBefore); diff != "" {
-		t.Error(diff)
+	for kind, evict := range evictions {
+		for name, test := range tests {
+			t.Run(kind+": "+name, func(t *testing.T) {
+				got, err := evict(newBindingWithState(), test.cluster, !test.disabled)
+				if (err != nil) != test.fails {
+					t.Fatalf("error %v", err)
+				}
+				if diff := cmp.Diff(test.want, got.PreservedLabels); diff != "" {
+					t.Errorf("state (-want +got):\n%s", diff)
+				}
+				var before []string
+				if test.want != nil {
+					before = []string{"a", "b", "c", "d"}
+				}
+				if diff := cmp.Diff(before, got.ClustersBefore); diff != "" {
+					t.Errorf("clusters before (-want +got):\n%s", diff)
+				}
+			})
+		}
 	}
-	if off, err := ClusterEviction(b, "a", toleration.Deadline{}, policyv1alpha1.PurgeModeGracefully, false); err != nil || off.PreservedLabels != nil || off.ClustersBefore != nil {
-		t.Errorf("state is preserved although that is disabled: %+v, %v", off, err)
+}
+
+// newBindingWithState returns a binding that preserves its state in both kinds of failover. Cluster b has
+// not reported, c does not respond, and the status of d was truncated.
+func newBindingWithState() *workv1alpha2.ResourceBinding {
+	b := newBinding(4, target("a", 1), target("b", 1), target("c", 1), target("d", 1))
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
+		{ClusterName: "a", Health: workv1alpha2.ResourceUnhealthy, Status: &runtime.RawExtension{Raw: []byte(status)}},
+		{ClusterName: "b", Health: workv1alpha2.ResourceUnknown},
+		{ClusterName: "c", Health: workv1alpha2.ResourceUnknown, Status: &runtime.RawExtension{Raw: []byte(status)}},
+		{ClusterName: "d", Health: workv1alpha2.ResourceUnknown, Status: &runtime.RawExtension{Raw: []byte(`{"ready":false}`)}},
 	}
-	if _, err := ClusterEviction(b, "b", toleration.Deadline{}, policyv1alpha1.PurgeModeGracefully, true); err == nil {
-		t.Error("state of a cluster without a status is preserved")
+	preservation := &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: "{.checkpoint.id}"}}}
+	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{
+		Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly, StatePreservation: preservation},
+		Application: &policyv1alpha1.ApplicationFailoverBehavior{
+			PurgeMode: policyv1alpha1.PurgeModeDirectly, StatePreservation: preservation,
+		},
 	}
+	return b
 }
 
 func FuzzCollectState(f *testing.F) {

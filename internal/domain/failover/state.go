@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -50,6 +52,9 @@ func reportedStatus(items []workv1alpha2.AggregatedStatusItem, cluster string) (
 		if err := json.Unmarshal(items[i].Status.Raw, &status); err != nil {
 			return nil, fmt.Errorf("reading the status in cluster %s: %w", cluster, err)
 		}
+		if status == nil {
+			break
+		}
 		return status, nil
 	}
 	return nil, fmt.Errorf("cluster %s has not reported a status of the workload, whose state is to be preserved", cluster)
@@ -76,8 +81,12 @@ func compilePath(path string) (*jsonpath.JSONPath, error) {
 	return compiled, nil
 }
 
+func isNull(value reflect.Value) bool {
+	return !value.IsValid() || value.Kind() == reflect.Interface && value.IsNil()
+}
+
 // ReadPath returns the text at a path in the notation of kubectl, such as {.checkpoint.id} or,
-// without braces, .checkpoint.id. It returns an error if the path leads to no value.
+// without braces, .checkpoint.id. It returns an error if the path leads to no value or to null.
 func ReadPath(path string, in any) (text string, err error) {
 	// A panic in the library must not end the process. The library uses reflection on paths and
 	// statuses that users write.
@@ -90,9 +99,18 @@ func ReadPath(path string, in any) (text string, err error) {
 	if err != nil {
 		return "", err
 	}
-	var found bytes.Buffer
-	if err := compiled.Execute(&found, in); err != nil {
+	results, err := compiled.FindResults(in)
+	if err != nil {
 		return "", fmt.Errorf("the jsonPath %q: %w", path, err)
+	}
+	var found bytes.Buffer
+	for _, values := range results {
+		if len(values) == 0 || slices.ContainsFunc(values, isNull) {
+			return "", fmt.Errorf("the jsonPath %q selects nothing", path)
+		}
+		if err := compiled.PrintResults(&found, values); err != nil {
+			return "", fmt.Errorf("the jsonPath %q: %w", path, err)
+		}
 	}
 	return found.String(), nil
 }
