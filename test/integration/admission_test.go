@@ -16,6 +16,7 @@ import (
 
 	appsv1alpha1 "karmada.io/karmada/api/apps/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	remedyv1alpha1 "karmada.io/karmada/api/remedy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/testenv"
@@ -287,12 +288,21 @@ func TestWarningsForFieldsWithoutEffect(t *testing.T) {
 	}
 
 	collector.warnings = nil
+	web := appsv1alpha1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	if err := karmada.Create(t.Context(), &appsv1alpha1.WorkloadRebalancer{ObjectMeta: metav1.ObjectMeta{Name: misnamed.GetNamespace()}, Spec: appsv1alpha1.WorkloadRebalancerSpec{
-		Workloads: []appsv1alpha1.ObjectReference{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}},
+		Workloads: []appsv1alpha1.ObjectReference{web, web},
 	}}, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkEqual("warnings", []string{"WorkloadRebalancer: the object is stored but has no effect: this version does not implement this kind"}, collector.warnings); err != nil {
+	if err := checkEqual("warnings", []string{"spec.workloads[1]: has no effect: is equal to spec.workloads[0]"}, collector.warnings); err != nil {
+		t.Error(err)
+	}
+
+	collector.warnings = nil
+	if err := karmada.Create(t.Context(), &remedyv1alpha1.Remedy{ObjectMeta: metav1.ObjectMeta{Name: misnamed.GetNamespace()}}, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkEqual("warnings", []string{"Remedy: the object is stored but has no effect: this version does not implement this kind"}, collector.warnings); err != nil {
 		t.Error(err)
 	}
 }

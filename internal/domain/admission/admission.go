@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	appsv1alpha1 "karmada.io/karmada/api/apps/v1alpha1"
 	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
@@ -175,6 +176,8 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 		report.validateMultiClusterIngress(o, typedOld(o, old))
 	case *networkingv1alpha1.MultiClusterService:
 		report.validateMultiClusterService(o, typedOld(o, old))
+	case *appsv1alpha1.WorkloadRebalancer:
+		report.warnIneffectiveRebalancer(&o.Spec)
 	}
 }
 

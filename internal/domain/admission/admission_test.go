@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	appsv1alpha1 "karmada.io/karmada/api/apps/v1alpha1"
 	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
@@ -43,6 +44,7 @@ func newObjectByKind() map[string]func() runtime.Object {
 		"CronFederatedHPA":                        func() runtime.Object { return &autoscalingv1alpha1.CronFederatedHPA{} },
 		"MultiClusterIngress":                     func() runtime.Object { return &networkingv1alpha1.MultiClusterIngress{} },
 		"MultiClusterService":                     func() runtime.Object { return &networkingv1alpha1.MultiClusterService{} },
+		"WorkloadRebalancer":                      func() runtime.Object { return &appsv1alpha1.WorkloadRebalancer{} },
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"karmada.io/karmada/internal/controllers/applicationfailover"
 	"karmada.io/karmada/internal/controllers/gracefuleviction"
 	"karmada.io/karmada/internal/controllers/tainteviction"
+	"karmada.io/karmada/internal/controllers/workloadrebalancer"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
@@ -104,4 +105,10 @@ func (o *Options) addApplicationFailover(h *programs.Host) error {
 	own.AllowGraceful = h.Gates.Enabled(gates.GracefulEviction)
 	own.PreserveState, own.Backoff = h.Gates.Enabled(gates.StatefulFailoverInjection), o.QueueBackoff()
 	return applicationfailover.Add(h.Manager, h.Interpreter, own)
+}
+
+func (o *Options) addWorkloadRebalancer(h *programs.Host) error {
+	own := workloadrebalancer.DefaultOptions()
+	own.Backoff = o.QueueBackoff()
+	return workloadrebalancer.Add(h.Manager, own)
 }

@@ -48,6 +48,6 @@ func (o *Options) newTable() programs.ControllerTable {
 		{Name: "remedy", Help: "reports the actions of Remedies in the clusters that they match", Add: o.addRemedy},
 		{Name: "serviceExport", Help: "collects endpoints of exported services"},
 		{Name: "serviceImport", Help: "creates services for ServiceImports"},
-		{Name: "workloadRebalancer", Help: "triggers rescheduling of workloads", Kinds: []string{"WorkloadRebalancer"}},
+		{Name: "workloadRebalancer", Help: "triggers rescheduling of workloads", Add: o.addWorkloadRebalancer},
 	}
 }

@@ -205,9 +205,9 @@ func kindsWithoutRules() []kind {
 	return []kind{
 		{
 			name: "WorkloadRebalancer", resource: schema.GroupResource{Group: appsv1alpha1.GroupName, Resource: "workloadrebalancers"},
-			clusterScoped: true, notImplemented: true,
-			versions: v1alpha1Only(func() runtime.Object { return &appsv1alpha1.WorkloadRebalancer{} }),
-			validate: warning("workloadrebalancer", create),
+			clusterScoped: true,
+			versions:      v1alpha1Only(func() runtime.Object { return &appsv1alpha1.WorkloadRebalancer{} }),
+			validate:      warning("workloadrebalancer", create),
 		},
 		{
 			name: "Remedy", resource: schema.GroupResource{Group: remedyv1alpha1.GroupName, Resource: "remedies"}, clusterScoped: true,
