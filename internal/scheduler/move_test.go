@@ -127,6 +127,57 @@ func TestMoveOfTheSchedulerKeepsTheCopy(t *testing.T) {
 	}
 }
 
+// A rebalanced workload keeps its old copies like any other workload that the scheduler moves. Its departure is
+// recorded when the eviction ends, so the deletion of the old copies is explained.
+func TestRescheduleRequestKeepsTheCopy(t *testing.T) {
+	inGroups := func(b *workv1alpha2.ResourceBinding) {
+		inAffinityGroups(b)
+		b.Spec.Placement.ClusterAffinities[0].ClusterNames = []string{"member1"}
+		b.Spec.Placement.ClusterAffinities[1].ClusterNames = []string{"member2"}
+		b.Status.SchedulerObservedAffinityName = "second"
+	}
+	cases := map[string]struct {
+		change   func(*workv1alpha2.ResourceBinding)
+		clusters []*clusterv1alpha1.Cluster
+		want     string
+	}{
+		"the first affinity group fits again": {
+			change: inGroups, clusters: []*clusterv1alpha1.Cluster{member("member1"), member("member2")},
+			want: "member1:4; evicted from member2 by Scheduler: the scheduler chose member1",
+		},
+		"the first affinity group still does not fit": {change: inGroups, clusters: []*clusterv1alpha1.Cluster{member("member2")}, want: "member2:4"},
+		"divided replicas leave a cluster that lost its label": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				divided(b)
+				b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
+			},
+			clusters: []*clusterv1alpha1.Cluster{goldMember("member1"), member("member2")},
+			want:     "member1:4; evicted from member2 by Scheduler: the scheduler chose member1",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bound := newBinding(tc.change, func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "member2", Replicas: 4}}
+				b.Status.LastScheduledTime, b.Spec.RescheduleTriggeredAt = new(noonPlus(-2)), new(noonPlus(-1))
+			})
+			applied, err := placement.AppliedPlacement(bound.Spec.Placement)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bound.Annotations = map[string]string{policyv1alpha1.AppliedPlacementAnnotation: applied}
+			l := newTestScheduler(t, withoutVersion(bound), tc.clusters...)
+			_, _, stored := l.pass(t)
+			if diff := cmp.Diff(tc.want, describeMove(stored)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if again, _, _ := l.pass(t); len(again) > 0 {
+				t.Errorf("a second pass writes %v", again)
+			}
+		})
+	}
+}
+
 // The targets and the eviction of the old copy are one write, so that no crash separates them.
 func TestMoveSurvivesCrashesAroundWrites(t *testing.T) {
 	var l *testScheduler

@@ -120,3 +120,36 @@ func TestClusterChangeWithExplanations(t *testing.T) {
 		})
 	}
 }
+
+// A rebalancer moves 100 workloads out of a cluster at once: the scheduler replaces their copies, and the ends of
+// the evictions record the departures. This also holds for workloads that the cluster no longer matches.
+func TestMassDeletionByARebalancerIsNotHeld(t *testing.T) {
+	for name, base := range map[string]func(name string) *workv1alpha2.ResourceBinding{
+		"the cluster matches": func(name string) *workv1alpha2.ResourceBinding { return healthyBinding(name, "m2") },
+		"the cluster lost its label": func(name string) *workv1alpha2.ResourceBinding {
+			bound := healthyBinding(name, "m2")
+			bound.Spec.Placement = bindingWithLabelSelector(name).(*workv1alpha2.ResourceBinding).Spec.Placement
+			return bound
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			works, stored := newDeletedWorks(100, func(name string) []client.Object {
+				bound := base(name)
+				bound.Spec.RescheduleTriggeredAt = new(metav1.NewTime(noon.Add(-time.Minute)))
+				departedFrom("m1", noon)(bound)
+				return []client.Object{bound}
+			})
+			w := newGuardFixture(t, stored...)
+			w.limits = guard.Limits{ChangedCluster: 20, Namespace: 5, Fleet: 8}
+			w.now = func() time.Time { return noon.Add(guard.GatherPeriod) }
+			for range 2 { // before and after the deletions are counted
+				for _, karmadaWork := range works {
+					decision, err := w.decide(t.Context(), readyCluster(), karmadaWork, true)
+					if err != nil || decision.Action != guard.Delete {
+						t.Fatalf("%s: action %v, reason %v, %v", karmadaWork.Name, decision.Action, decision.Reason, err)
+					}
+				}
+			}
+		})
+	}
+}

@@ -38,12 +38,28 @@ func RemovePlacement(bound Object) {
 
 // recordedTime returns the time that RecordScheduled recorded for the binding's current spec.
 func recordedTime(bound Object) (at time.Time, isRecorded bool) {
-	hash, text, ok := strings.Cut(bound.GetAnnotations()[workv1alpha2.ScheduledStateAnnotation], " ")
-	if !ok || hash != hashSpec(bound) {
+	hash, _, _ := strings.Cut(bound.GetAnnotations()[workv1alpha2.ScheduledStateAnnotation], " ")
+	if hash != hashSpec(bound) {
 		return time.Time{}, false
 	}
+	return parseRecordedTime(bound)
+}
+
+// parseRecordedTime returns the time that RecordScheduled recorded for the binding's current or an earlier spec.
+func parseRecordedTime(bound metav1.Object) (at time.Time, isRecorded bool) {
+	_, text, _ := strings.Cut(bound.GetAnnotations()[workv1alpha2.ScheduledStateAnnotation], " ")
 	at, err := time.Parse(time.RFC3339, text)
 	return at, err == nil
+}
+
+// LastScheduledTime returns the time of the last successful scheduling: that in the status or, if the status
+// does not show the first scheduling yet, the time that RecordScheduled recorded. It returns nil for a binding
+// that was never scheduled.
+func LastScheduledTime(bound metav1.Object, status *workv1alpha2.ResourceBindingStatus) *metav1.Time {
+	if at, isRecorded := parseRecordedTime(bound); isRecorded && status.LastScheduledTime == nil {
+		return new(metav1.NewTime(at))
+	}
+	return status.LastScheduledTime
 }
 
 // hashSpec returns the spec's hash without the template's resourceVersion, because a new template version

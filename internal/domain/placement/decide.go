@@ -91,7 +91,7 @@ func Decide(
 		return scheduleDecision(ReconcileSchedule, "the placement changed"), nil
 	case ReplicasChanged(spec, features):
 		return scheduleDecision(ScaleSchedule, "the replicas changed"), nil
-	case RescheduleRequested(spec, status):
+	case RescheduleRequested(spec, withLastScheduledTime(meta, status)):
 		return scheduleDecision(ReconcileSchedule, "a reschedule was requested"), nil
 	case IsSameEverywhere(spec):
 		return scheduleDecision(ReconcileSchedule, "every fitting cluster gets the same"), nil
@@ -120,6 +120,18 @@ func scheduleDecision(kind ScheduleType, why string) Decision {
 func RescheduleRequested(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
 	return spec.RescheduleTriggeredAt != nil && status.LastScheduledTime != nil &&
 		spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time)
+}
+
+// withLastScheduledTime returns the status with binding.LastScheduledTime. Otherwise a request that arrives
+// before the status shows the first scheduling would have no effect.
+func withLastScheduledTime(meta metav1.Object, status *workv1alpha2.ResourceBindingStatus) *workv1alpha2.ResourceBindingStatus {
+	last := binding.LastScheduledTime(meta, status)
+	if last == status.LastScheduledTime {
+		return status
+	}
+	complete := *status
+	complete.LastScheduledTime = last
+	return &complete
 }
 
 // IsSameEverywhere reports whether each cluster gets the same copy, because the binding's template is no

@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 var (
@@ -96,6 +97,22 @@ func TestDecide(t *testing.T) {
 		},
 		"reschedule requested at the last scheduling": {
 			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: noon} },
+			action: ActionNone,
+		},
+		"reschedule requested before the status shows the first scheduling": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Status.LastScheduledTime = nil
+				binding.RecordScheduled(b, noon)
+				b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: noon.Add(time.Second)}
+			},
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"reschedule requested before the first scheduling, which the status does not show yet": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Status.LastScheduledTime = nil
+				b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: noon.Add(-time.Second)}
+				binding.RecordScheduled(b, noon)
+			},
 			action: ActionNone,
 		},
 		"reschedule requested though never scheduled": {

@@ -13,7 +13,7 @@ import (
 // the binding, which must not be modified before Schedule returns.
 func NewInput(bound binding.Object, now time.Time) Input {
 	return Input{
-		Spec: bound.BindingSpec(), Status: bound.BindingStatus(),
+		Spec: bound.BindingSpec(), Status: withLastScheduledTime(bound, bound.BindingStatus()),
 		AppliedPlacement: bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation],
 		AvoidClusters:    failover.ReadFailures(bound, now).AvoidedClusters(),
 		AvoidStrictly:    failover.KeepsFailedCopy(bound.BindingSpec()),
