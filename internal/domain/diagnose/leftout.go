@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,10 +12,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/domain/rebalance"
 )
 
 // LeftOutCluster is a cluster that the binding does not use.
@@ -61,8 +64,36 @@ func (p *pipeline) leftOut() []LeftOutCluster {
 			left = append(left, p.explainFittingCluster(each))
 		}
 	}
+	p.addRebalanceHints(left)
 	slices.SortFunc(left, func(a, b LeftOutCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return left
+}
+
+// addRebalanceHints adds the command that rebalances the template to the messages of clusters that a fresh
+// scheduling would choose. A binding that the scheduler has not placed yet needs no such command.
+func (p *pipeline) addRebalanceHints(left []LeftOutCluster) {
+	bound := p.Binding.Value
+	if len(left) == 0 || !binding.IsScheduled(bound) || !placement.IsSchedulable(bound, bound.BindingSpec()) {
+		return
+	}
+	chosen := sets.New[string]()
+	for _, target := range rebalance.Preview(bound, p.Clusters.Value, p.Now).Result.Clusters {
+		chosen.Insert(target.Name)
+	}
+	for i := range left {
+		if chosen.Has(left[i].Cluster) {
+			left[i].Message += "; to place the workload again now: " + p.rebalanceCommand()
+		}
+	}
+}
+
+// rebalanceCommand returns the command that rebalances the template.
+func (f *Facts) rebalanceCommand() string {
+	kind := strings.ToLower(f.Kind.Kind)
+	if f.Kind.Group != "" {
+		kind += "." + f.Kind.Group
+	}
+	return "karmadactl rebalance " + kind + "/" + f.Key.Name + namespaceFlag(f.Key.Namespace)
 }
 
 // estimateReplicas returns the capacity of each cluster according to the resources in its status.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
@@ -50,7 +51,16 @@ func TestLeftOut(t *testing.T) {
 			LeftOutCluster{Message: "being removed"}},
 		"a cluster that fits now": {func(_ *clusterv1alpha1.Cluster, f *Facts) {
 			f.binding().Spec.Placement.ReplicaScheduling = nil
-		}, LeftOutCluster{Message: "fits now; the scheduler uses it when it places the workload again"}},
+		}, LeftOutCluster{Message: "fits now; the scheduler uses it when it places the workload again; to place the workload again now: karmadactl rebalance deployment.apps/web -n shop"}},
+		"a cluster of an earlier affinity group that fits again": {func(_ *clusterv1alpha1.Cluster, f *Facts) {
+			group := func(name, cluster string) policyv1alpha1.ClusterAffinityTerm {
+				return policyv1alpha1.ClusterAffinityTerm{AffinityName: name, ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{cluster}}}
+			}
+			bound := f.binding()
+			bound.Spec.Placement.ReplicaScheduling = nil
+			bound.Spec.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{group("home", "north"), group("spare", "east")}
+			bound.Status.SchedulerObservedAffinityName = "spare"
+		}, LeftOutCluster{Filter: "ClusterAffinity", Message: "not selected by the cluster affinity; to place the workload again now: karmadactl rebalance deployment.apps/web -n shop"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
