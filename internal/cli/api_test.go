@@ -61,6 +61,7 @@ var resources = []resource{
 	{"work.karmada.io/v1alpha1", "works", "Work", true},
 	{"work.karmada.io/v1alpha2", "resourcebindings", "ResourceBinding", true},
 	{"work.karmada.io/v1alpha2", "clusterresourcebindings", "ClusterResourceBinding", false},
+	{"apps.karmada.io/v1alpha1", "workloadrebalancers", "WorkloadRebalancer", false},
 	{"ships.example.io/v1", "ships", "Ship", true},
 	{"metrics.k8s.io/v1beta1", "pods", "PodMetrics", true},
 	{"metrics.k8s.io/v1beta1", "nodes", "NodeMetrics", false},
@@ -321,6 +322,9 @@ func (f *fakeAPI) serveWrite(w http.ResponseWriter, r *http.Request, at string) 
 	case http.MethodPost:
 		_ = json.Unmarshal(body, &object)
 		metadata, _ := object["metadata"].(map[string]any)
+		if prefix, ok := metadata["generateName"].(string); ok && metadata["name"] == nil {
+			metadata["name"] = prefix + "x7k2p"
+		}
 		at += "/" + fmt.Sprint(metadata["name"])
 		f.storeObject(at, object)
 		w.Header().Set("Content-Type", "application/json")

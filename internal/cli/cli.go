@@ -28,6 +28,7 @@ import (
 	_ "karmada.io/karmada/internal/cli/locale" // must be initialized before the packages of kubectl
 	"karmada.io/karmada/internal/cli/membership"
 	"karmada.io/karmada/internal/cli/ownership"
+	"karmada.io/karmada/internal/cli/rebalance"
 	"karmada.io/karmada/internal/cli/search"
 	"karmada.io/karmada/internal/console"
 )
@@ -75,6 +76,7 @@ var commands = []commandRow{
 	{"management", membership.NewCordon},
 	{"management", membership.NewUncordon},
 	{"management", membership.NewTaint},
+	{"management", rebalance.New},
 	{"troubleshooting", kubectl.NewAttach},
 	{"troubleshooting", kubectl.NewLogs},
 	{"troubleshooting", kubectl.NewExec},

@@ -89,7 +89,7 @@ func (f *Flags) NewReader(args []string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	template, err := resolve(mapper, args, namespace)
+	template, err := Resolve(mapper, args, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +169,8 @@ func splitArguments(args []string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// resolve returns the template that the arguments name, in the preferred version of its kind.
-func resolve(mapper meta.RESTMapper, args []string, namespace string) (Template, error) {
+// Resolve returns the template that the arguments name, in the preferred version of its kind.
+func Resolve(mapper meta.RESTMapper, args []string, namespace string) (Template, error) {
 	typed, name, err := splitArguments(args)
 	if err != nil {
 		return Template{}, err

@@ -45,7 +45,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := resolve(mapper, test.args, "shop")
+			got, err := Resolve(mapper, test.args, "shop")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestResolve(t *testing.T) {
 			}
 		})
 	}
-	if _, err := resolve(mapper, []string{"frigate/web"}, "shop"); err == nil || err.Error() != `the control plane has no resource type "frigate"` {
+	if _, err := Resolve(mapper, []string{"frigate/web"}, "shop"); err == nil || err.Error() != `the control plane has no resource type "frigate"` {
 		t.Errorf("an unknown type: %v", err)
 	}
 }

@@ -248,7 +248,7 @@ func (s *componentFlags) parse() error {
 	return nil
 }
 
-// resolve returns the settings of the components. A gate that no flag sets is enabled if a binding has a field that is set only
+// Resolve returns the settings of the components. A gate that no flag sets is enabled if a binding has a field that is set only
 // with this gate.
 func (s *componentFlags) resolve(bindings []binding.Object) simulation.Settings {
 	enabled := defaultGates()

@@ -93,3 +93,17 @@ func ProgressOf(bound binding.Object, requested time.Time) (progress Progress, m
 		return Waiting, ""
 	}
 }
+
+// HaveSameTargets reports whether two states of a binding have the same clusters with the same replicas.
+func HaveSameTargets(before, after binding.Object) bool {
+	replicas := map[string]int32{}
+	for _, target := range before.BindingSpec().Clusters {
+		replicas[target.Name] = target.Replicas
+	}
+	for _, target := range after.BindingSpec().Clusters {
+		if of, isTarget := replicas[target.Name]; !isTarget || of != target.Replicas {
+			return false
+		}
+	}
+	return len(before.BindingSpec().Clusters) == len(after.BindingSpec().Clusters)
+}
