@@ -5,15 +5,15 @@ package v1alpha1
 // workload was added to the spec again.
 const RemovedWorkloadsAnnotation = "workloadrebalancer.karmada.io/removed-workloads"
 
-// Event reasons, on a WorkloadRebalancer.
+// Event reasons.
 const (
-	// EventReasonRebalanceTriggered, of type Normal: every listed workload has a result. The message counts
-	// the results.
+	// EventReasonRebalanceTriggered, of type Normal, on the WorkloadRebalancer: every listed workload has a
+	// result. The message counts the results.
 	EventReasonRebalanceTriggered = "RebalanceTriggered"
-	// EventReasonRebalanceProblem, of type Warning: listed workloads cannot be rebalanced, or rebalancing
-	// has no effect on them. The message names them and the reasons.
+	// EventReasonRebalanceProblem, of type Warning, on the WorkloadRebalancer: listed workloads cannot be
+	// rebalanced, or rebalancing has no effect on them. The message names them and the reasons.
 	EventReasonRebalanceProblem = "RebalanceProblem"
-	// EventReasonRebalanceFailed, of type Warning: triggering the scheduling of workloads failed and is
-	// retried. The message has the first error.
+	// EventReasonRebalanceFailed, of type Warning, on the WorkloadRebalancer: triggering the scheduling of
+	// workloads failed and is retried. The message has the first error.
 	EventReasonRebalanceFailed = "RebalanceFailed"
 )

@@ -119,7 +119,8 @@ func (o *options) selectForCluster(ctx context.Context) ([]*row, error) {
 		return cmp.Or(cmp.Compare(a.workload.Namespace, b.workload.Namespace), cmp.Compare(a.workload.Kind, b.workload.Kind),
 			cmp.Compare(a.workload.Name, b.workload.Name))
 	})
-	o.Program.Messagef("%d of %s would be placed in cluster %s, but have nothing there", len(rows), count(len(bindings)), o.clusterAdded)
+	o.Program.Messagef("selected %d of %s: a fresh scheduling would place these in cluster %s, where they have nothing yet",
+		len(rows), count(len(bindings)), o.clusterAdded)
 	o.explainLeftOut(reasons)
 	return rows, nil
 }
