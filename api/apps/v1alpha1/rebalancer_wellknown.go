@@ -1,8 +1,8 @@
 package v1alpha1
 
-// RemovedWorkloadsAnnotation, on a WorkloadRebalancer, contains the workloads that were rebalanced and then
-// removed from the spec, as a JSON list of ObjectReferences. The controller writes it to find out whether a
-// workload was added to the spec again.
+// RemovedWorkloadsAnnotation is the annotation of a WorkloadRebalancer with the workloads that were rebalanced
+// and then removed from the spec, as a JSON list of ObjectReferences. The controller writes it to find out
+// whether a workload was added to the spec again.
 const RemovedWorkloadsAnnotation = "workloadrebalancer.karmada.io/removed-workloads"
 
 // Event reasons.
