@@ -69,6 +69,7 @@ func allKinds() map[string][]string {
 			"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy", "ClusterOverridePolicy", "FederatedResourceQuota",
 		},
 		"config.karmada.io/v1alpha1": {"ResourceInterpreterCustomization", "ResourceInterpreterWebhookConfiguration"},
+		"apps.karmada.io/v1alpha1":   {"WorkloadRebalancer"},
 		"remedy.karmada.io/v1alpha1": {"Remedy"},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1alpha1 "karmada.io/karmada/api/apps/v1alpha1"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	remedyv1alpha1 "karmada.io/karmada/api/remedy/v1alpha1"
@@ -68,7 +69,7 @@ func (o *Options) Component() programs.Component {
 			&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{},
 			&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
 			&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{}, &policyv1alpha1.FederatedResourceQuota{},
-			&remedyv1alpha1.Remedy{},
+			&remedyv1alpha1.Remedy{}, &appsv1alpha1.WorkloadRebalancer{},
 		},
 		Interprets: true,
 		Options:    o, IneffectiveFlags: o.ineffectiveFlags, ConfigureHost: o.configureHost, Add: o.add,
