@@ -149,6 +149,13 @@ func (v *version) dropAddedColumns(contract []string) {
 	v.AdditionalPrinterColumns = columns
 }
 
+// dropAddedShortNames drops short names that are not in the contract.
+func (d *definition) dropAddedShortNames(contract []string) {
+	d.Spec.Names.ShortNames = slices.DeleteFunc(d.Spec.Names.ShortNames, func(name string) bool {
+		return !slices.Contains(contract, "shortName "+name)
+	})
+}
+
 func (n *schemaNode) appendLines(out []string, version, path string, kubernetes map[string]string) []string {
 	at := path
 	if at == "" {

@@ -42,6 +42,12 @@ const (
 // Reasons of the events on a FederatedResourceQuota, in addition to those that
 // it shares with bindings (SyncWork and AggregateStatus).
 const (
+	// EventReasonCollectOverallStatusSucceed, of type Normal, on the FederatedResourceQuota: the usage of
+	// the namespace has been computed and written. The event is recorded only with
+	// --propagation-events=all.
 	EventReasonCollectOverallStatusSucceed = "CollectOverallStatusSucceed"
-	EventReasonCollectOverallStatusFailed  = "CollectOverallStatusFailed"
+
+	// EventReasonCollectOverallStatusFailed, of type Warning, on the FederatedResourceQuota: the usage of
+	// the namespace could not be written.
+	EventReasonCollectOverallStatusFailed = "CollectOverallStatusFailed"
 )

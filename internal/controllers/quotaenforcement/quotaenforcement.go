@@ -38,6 +38,8 @@ type Options struct {
 	// Period is the interval at which the usage of each namespace is computed again even if nothing has
 	// changed.
 	Period time.Duration
+	// Events selects which events are recorded.
+	Events loop.EventMode
 	// Backoff is the exponential backoff for namespaces that failed.
 	Backoff loop.Backoff
 }
@@ -55,7 +57,7 @@ type reconciler struct {
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
-	r := &reconciler{period: o.Period, karmada: mgr.GetClient(), events: loop.EventsFor(mgr, Name, loop.EventModeChanges)}
+	r := &reconciler{period: o.Period, karmada: mgr.GetClient(), events: loop.EventsFor(mgr, Name, o.Events)}
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&policyv1alpha1.FederatedResourceQuota{}, newQuotaHandler()).
 		Watches(&workv1alpha2.ResourceBinding{}, newBindingHandler()).

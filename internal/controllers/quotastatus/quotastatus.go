@@ -35,6 +35,8 @@ type Options struct {
 	Workers int
 	// Enforced is the value of the feature gate FederatedQuotaEnforcement.
 	Enforced bool
+	// Events selects which events are recorded.
+	Events loop.EventMode
 	// Backoff is the exponential backoff for quotas that failed.
 	Backoff loop.Backoff
 }
@@ -55,7 +57,7 @@ func Add(mgr manager.Manager, o Options) error {
 	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.WorksByQuota); err != nil {
 		return err
 	}
-	r := &reconciler{enforced: o.Enforced, karmada: mgr.GetClient(), events: loop.EventsFor(mgr, Name, loop.EventModeChanges)}
+	r := &reconciler{enforced: o.Enforced, karmada: mgr.GetClient(), events: loop.EventsFor(mgr, Name, o.Events)}
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		For(&policyv1alpha1.FederatedResourceQuota{}, builder.WithPredicates(onlyChangedQuotas())).
 		Watches(&workv1alpha1.Work{}, newWorkHandler()).

@@ -38,6 +38,8 @@ const Name = "federated-resource-quota-sync-controller"
 type Options struct {
 	// Workers is the number of quotas that are processed in parallel.
 	Workers int
+	// Events selects which events are recorded.
+	Events loop.EventMode
 	// Backoff is the exponential backoff for quotas that failed.
 	Backoff loop.Backoff
 }
@@ -63,7 +65,7 @@ func Add(mgr manager.Manager, o Options) error {
 	if err := loop.AddIndexes(mgr.GetFieldIndexer(), loop.WorksByQuota, quotasByCluster); err != nil {
 		return err
 	}
-	r := &reconciler{karmada: mgr.GetClient(), live: mgr.GetAPIReader(), events: loop.EventsFor(mgr, Name, loop.EventModeChanges)}
+	r := &reconciler{karmada: mgr.GetClient(), live: mgr.GetAPIReader(), events: loop.EventsFor(mgr, Name, o.Events)}
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		For(&policyv1alpha1.FederatedResourceQuota{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&clusterv1alpha1.Cluster{}, r.newClusterHandler()).

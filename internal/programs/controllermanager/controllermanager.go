@@ -119,5 +119,8 @@ func (o *Options) ineffectiveFlags() []string {
 		given = append(given, flags.GivenFlags(o.flags, "enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode",
 			"resource-eviction-rate")...)
 	}
+	if !o.gates.Enabled(gates.FederatedQuotaEnforcement) {
+		given = append(given, flags.GivenFlags(o.flags, quotaSyncPeriodFlag)...)
+	}
 	return given
 }

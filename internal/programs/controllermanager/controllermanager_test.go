@@ -185,7 +185,7 @@ func TestIneffectiveFlags(t *testing.T) {
 		"no flags": {},
 		"flags with their default values are reported": {
 			args: []string{"--federated-resource-quota-sync-period=5m", "--horizontal-pod-autoscaler-tolerance=0.1"},
-			want: []string{"--federated-resource-quota-sync-period", "--horizontal-pod-autoscaler-tolerance"},
+			want: []string{"--horizontal-pod-autoscaler-tolerance", "--federated-resource-quota-sync-period"},
 		},
 		"taint evictions require their gate": {
 			args: []string{"--enable-no-execute-taint-eviction", "--enable-taint-manager"}, want: []string{"--enable-no-execute-taint-eviction"},
