@@ -17,6 +17,7 @@ import (
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/domain/quota"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
 )
@@ -34,10 +35,6 @@ const (
 	// retryWhenCapacity retries when a cluster reports more capacity.
 	retryWhenCapacity
 )
-
-// reasonQuotaExceeded is the status reason with which the API server rejects replicas that
-// exceed a FederatedResourceQuota.
-const reasonQuotaExceeded = metav1.StatusReason(workv1alpha2.BindingReasonQuotaExceeded)
 
 // outcome is the result of a pass.
 type outcome struct {
@@ -167,7 +164,7 @@ func (out outcome) rejected(stored binding.Object, err error) outcome {
 		r.retry = retryNever
 	case loop.IsNamespaceTerminating(err):
 		r.retry = retryNever
-	case apierrors.ReasonForError(err) == reasonQuotaExceeded:
+	case quota.IsExceeded(err):
 		r.reason = workv1alpha2.BindingReasonQuotaExceeded
 	}
 	if out.reason == workv1alpha2.BindingReasonNoClusterFit {

@@ -41,6 +41,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/override"
+	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
@@ -232,9 +233,14 @@ func (r *reconciler) syncAll(ctx context.Context, outcome *syncOutcome, targets 
 		outcome.addFailure(err)
 		return
 	}
+	keepsContent, err := policy.LacksTemplateState(outcome.bound, outcome.template)
+	if err != nil {
+		outcome.addFailure(err)
+		return
+	}
 	results := r.writeWorks(ctx, batch{
 		bound: outcome.bound, template: outcome.template, overrides: overrides, revise: r.revise(ctx, outcome.template),
-		targets: targets, works: works,
+		targets: targets, works: works, keepsContent: keepsContent,
 	})
 	names := outcome.addResults(results)
 	outcome.addFailure(r.deleteOrphans(ctx, outcome.bound,

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,9 +68,37 @@ func TestReleasedBindingKeepsItsWorks(t *testing.T) {
 	if _, requests := w.reconcile(); len(requests) != 1 || requests[0] != "create *v1alpha1.Work" {
 		t.Errorf("requests for another cluster: %v", requests)
 	}
-	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { claim.Apply(b) })
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
+		claim.Apply(b)
+		b.Annotations[policyv1alpha1.TemplateStateAnnotation] = w.templateState()
+	})
 	if _, requests := w.reconcile(); len(requests) != 1 || requests[0] != "update *v1alpha1.Work" {
 		t.Errorf("requests after the next claim: %v", requests)
+	}
+}
+
+// TestRefusedTemplateIsNotDelivered changes the template while the binding keeps its earlier state, as it
+// does if a quota refuses the change.
+func TestRefusedTemplateIsNotDelivered(t *testing.T) {
+	w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1"))
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
+		policy.Claim{Namespace: "shop", Name: "spread", ID: "policy-1"}.Apply(b)
+		b.Annotations[policyv1alpha1.TemplateStateAnnotation] = w.templateState()
+	})
+	w.reconcile()
+	w.updateTemplate(func(d *appsv1.Deployment) { d.Labels["app"] = "refused" })
+	if _, requests := w.reconcile(); len(requests) != 0 {
+		t.Errorf("requests for a state that the binding does not record: %v", requests)
+	}
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = bindingTo("m1", "m2").Spec.Clusters })
+	if _, requests := w.reconcile(); len(requests) != 1 || requests[0] != "create *v1alpha1.Work" {
+		t.Errorf("requests for another cluster: %v", requests)
+	}
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
+		b.Annotations[policyv1alpha1.TemplateStateAnnotation] = w.templateState()
+	})
+	if _, requests := w.reconcile(); len(requests) != 1 || requests[0] != "update *v1alpha1.Work" {
+		t.Errorf("requests after the binding records the state: %v", requests)
 	}
 }
 

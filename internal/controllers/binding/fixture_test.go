@@ -30,6 +30,7 @@ import (
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/looptest"
@@ -162,6 +163,20 @@ func (f *fixture) updateTemplate(change func(*appsv1.Deployment)) *appsv1.Deploy
 	change(template)
 	f.update(template)
 	return template
+}
+
+// templateState returns the value with which a binding records the state of the template.
+func (f *fixture) templateState() string {
+	f.t.Helper()
+	template := labelledDeployment(nil)
+	if err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(template), template); err != nil {
+		f.t.Fatal(err)
+	}
+	state, err := policy.RelevantHash(template)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return state
 }
 
 // binding returns the binding, or nil if it does not exist.

@@ -32,6 +32,8 @@ type batch struct {
 	revise    reviseFunc
 	targets   []workv1alpha2.TargetCluster
 	works     []*workv1alpha1.Work
+	// keepsContent means that existing Works keep their content, and only follow their replicas.
+	keepsContent bool
 }
 
 // worksForCluster returns those Works of the batch that are in a cluster.
@@ -80,12 +82,15 @@ func (r *reconciler) writeWorks(ctx context.Context, b batch) []targetResult {
 func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2.TargetCluster) targetResult {
 	failed := func(err error) targetResult { return targetResult{cluster: target.Name, err: err} }
 	existing := b.worksForCluster(target.Name)
-	if remaining := withoutTerminating(existing); len(remaining) == 1 && binding.BelongsTo(remaining[0], b.bound) &&
-		policy.IsReleased(b.bound) {
-		// The Work is not updated, because no policy claims the current state of the template. A
-		// reconcile for another reason, such as a start of the process, must not deliver this state
-		// to the member.
-		return targetResult{cluster: target.Name, workName: remaining[0].Name, isMarked: work.IsMarkedCurrent(remaining[0], b.bound, target)}
+	if remaining := withoutTerminating(existing); len(remaining) == 1 && binding.BelongsTo(remaining[0], b.bound) {
+		// A reconcile for another reason, such as a start of the process, must not deliver a state of the
+		// template that no policy claims, or that the binding does not record.
+		if policy.IsReleased(b.bound) {
+			return targetResult{cluster: target.Name, workName: remaining[0].Name, isMarked: work.IsMarkedCurrent(remaining[0], b.bound, target)}
+		}
+		if b.keepsContent {
+			return r.rescaleWork(ctx, b, target, remaining[0])
+		}
 	}
 	cluster, err := r.targetCluster(ctx, target.Name, len(existing) > 0)
 	if err != nil {
@@ -127,6 +132,19 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	if written {
 		result.overridden, result.idleOverriders = work.HasNewOverrides(stored, desired), work.NewIneffectiveOverrides(stored, desired)
 	}
+	return result
+}
+
+// rescaleWork updates only the replicas of a Work.
+func (r *reconciler) rescaleWork(ctx context.Context, b batch, target workv1alpha2.TargetCluster, stored *workv1alpha1.Work) targetResult {
+	result := targetResult{cluster: target.Name, workName: stored.Name, isMarked: work.IsMarkedCurrent(stored, b.bound, target)}
+	rescaled, changed, err := work.Rescale(stored, b.bound, target, b.revise)
+	if err == nil && changed {
+		if err = r.karmada.Update(ctx, rescaled); err == nil {
+			r.writes.Record(client.ObjectKeyFromObject(b.bound), rescaled)
+		}
+	}
+	result.err = err
 	return result
 }
 

@@ -22,6 +22,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/quota"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
 )
@@ -96,7 +97,23 @@ func (b *binder) bind(ctx context.Context, template *unstructured.Unstructured, 
 		return false, err
 	}
 	changed, err = patch.Object(ctx, b.karmada, bound, desired)
+	if quota.IsExceeded(err) {
+		err = errors.Join(err, b.lowerReplicas(ctx, bound, desired.BindingSpec().Replicas))
+	}
 	return changed, loop.StaleIfNotFound(err)
+}
+
+// lowerReplicas writes only the replicas of a binding if they are fewer than before. A quota multiplies the
+// new request by the scheduled replicas, so a template that has a larger request and fewer replicas may fit
+// only after the scheduler has removed replicas.
+func (b *binder) lowerReplicas(ctx context.Context, bound binding.Object, replicas int32) error {
+	if replicas >= bound.BindingSpec().Replicas {
+		return nil
+	}
+	lowered := binding.Copy(bound)
+	lowered.BindingSpec().Replicas = replicas
+	_, err := patch.Object(ctx, b.karmada, bound, lowered)
+	return err
 }
 
 func (b *binder) create(ctx context.Context, input policy.BindingInput) (wrote bool, err error) {

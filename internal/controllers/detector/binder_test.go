@@ -3,6 +3,7 @@ package detector
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/quota"
 	"karmada.io/karmada/internal/loop"
 )
 
@@ -151,6 +153,40 @@ func TestRejectedCreate(t *testing.T) {
 			changed, err := b.bind(t.Context(), test.template, nil, newPropagationPolicy("p"), "")
 			if changed || *writes != test.writes || (err != nil) != test.wantErr || loop.IsStale(err) != test.isStale {
 				t.Errorf("changed %v, %d writes, error %v", changed, *writes, err)
+			}
+		})
+	}
+}
+
+// TestRefusedBindingGetsFewerReplicas updates a binding with a change that a quota refuses.
+func TestRefusedBindingGetsFewerReplicas(t *testing.T) {
+	for name, change := range map[string]int32{"fewer replicas are stored": -1, "more replicas are not stored": 1} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := newBinder(t, nil)
+			template := claimedTemplate()
+			if _, err := b.bind(t.Context(), template, nil, newPropagationPolicy("p"), ""); err != nil {
+				t.Fatal(err)
+			}
+			bound := b.mustFind(t)
+			wanted := bound.BindingSpec().Replicas
+			stored := wanted - change
+			bound.BindingSpec().Replicas, bound.BindingSpec().PropagateDeps = stored, true
+			if err := b.karmada.Update(t.Context(), bound); err != nil {
+				t.Fatal(err)
+			}
+			b.karmada = interceptor.NewClient(b.karmada.(client.WithWatch), interceptor.Funcs{
+				Patch: func(ctx context.Context, karmada client.WithWatch, object client.Object, change client.Patch, options ...client.PatchOption) error {
+					if data, err := change.Data(object); err != nil || strings.Contains(string(data), "propagateDeps") {
+						return errors.Join(err, &apierrors.StatusError{ErrStatus: metav1.Status{Reason: "QuotaExceeded"}})
+					}
+					return karmada.Patch(ctx, object, change, options...)
+				},
+			})
+			if _, err := b.bind(t.Context(), template, bound, newPropagationPolicy("p"), ""); !quota.IsExceeded(err) {
+				t.Errorf("error %v, want QuotaExceeded", err)
+			}
+			if got := b.mustFind(t).BindingSpec(); got.Replicas != min(wanted, stored) || !got.PropagateDeps {
+				t.Errorf("%d replicas and propagateDeps %t, want %d and the stored value true", got.Replicas, got.PropagateDeps, min(wanted, stored))
 			}
 		})
 	}

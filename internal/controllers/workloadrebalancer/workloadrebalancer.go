@@ -50,7 +50,7 @@ type Options struct {
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{TriggersPerSecond: 200, BatchSize: 100, ParallelTriggers: 10, Backoff: loop.DefaultBackoff()}
+	return Options{TriggersPerSecond: 200, BatchSize: 100, ParallelTriggers: 25, Backoff: loop.DefaultBackoff()}
 }
 
 type reconciler struct {

@@ -157,6 +157,9 @@ func controlPlaneSetups() map[string]brokenSetup {
 				metav1.Condition{Type: workv1alpha2.TemplateInterpreted, Status: metav1.ConditionTrue},
 				metav1.Condition{Type: workv1alpha2.StatusAggregated, Status: metav1.ConditionFalse, Reason: workv1alpha2.InterpreterFailedReason, Message: "webhook a/b did not answer"})
 		}, StageBinding, "", Failed, workv1alpha2.InterpreterFailedReason, "webhook a/b did not answer", "kubectl get resourceinterpretercustomizations"},
+		"the latest change of the template was refused": {func(f *Facts) {
+			f.binding().Annotations[policyv1alpha1.TemplateStateAnnotation], f.binding().Spec.Resource.ResourceVersion = "earlier", "1"
+		}, StageBinding, "", Pending, ReasonTemplateNotRecorded, "does not have the latest change of the template yet", "kubectl describe deployment.apps web -n shop"},
 		"the binding belongs to another object": {func(f *Facts) {
 			f.binding().Spec.Resource.APIVersion = "serving.example/v1"
 			f.binding().OwnerReferences[0].UID = "other"

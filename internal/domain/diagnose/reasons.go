@@ -31,6 +31,8 @@ const (
 	ReasonBound         = "Bound"
 	ReasonNoBinding     = "NoBinding"
 	ReasonNameCollision = "NameCollision"
+	// ReasonTemplateNotRecorded means that the members keep an earlier state of the template.
+	ReasonTemplateNotRecorded = "TemplateNotRecorded"
 
 	// Reasons of the schedule.
 	ReasonScheduled           = "Scheduled"

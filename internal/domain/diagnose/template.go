@@ -67,7 +67,15 @@ func (p *pipeline) diagnoseBinding() []Link {
 		link.Message += " is being deleted since " + formatTime(bound.GetDeletionTimestamp())
 		return []Link{link}
 	}
-	return []Link{link.withInterpretation(bound)}
+	if link = link.withInterpretation(bound); link.Result != OK {
+		return []Link{link}
+	}
+	if isBehind, err := policy.LacksTemplateState(bound, p.Template.Value); err == nil && isBehind {
+		link.Result, link.Reason, link.Remedy = Pending, ReasonTemplateNotRecorded, "kubectl describe "+p.kubectlTemplate()
+		link.Message += " does not have the latest change of the template yet: the members keep the state before it. If this lasts, " +
+			"the events of the template explain why, for example because a FederatedResourceQuota is exceeded"
+	}
+	return []Link{link}
 }
 
 // explainMissingBinding returns the link of a template without a binding.

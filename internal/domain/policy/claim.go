@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
@@ -58,6 +59,18 @@ func IsReleased(of binding.Object) bool {
 	_, hasState := of.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation]
 	_, isClaimed := ClaimedBy(of)
 	return hasState && !isClaimed && len(of.BindingSpec().RequiredBy) == 0
+}
+
+// LacksTemplateState reports whether the binding of a claimed template does not record the template's
+// current state. Either it soon will, or the state was refused, for example because it exceeds a quota.
+// Until the binding records the state, its Works keep the content that they have.
+func LacksTemplateState(of binding.Object, template *unstructured.Unstructured) (bool, error) {
+	recorded, hasState := of.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation]
+	if _, isClaimed := ClaimedBy(of); !hasState || !isClaimed || of.BindingSpec().Resource.ResourceVersion == template.GetResourceVersion() {
+		return false, nil
+	}
+	current, err := RelevantHash(template)
+	return current != recorded, err
 }
 
 // IsCluster reports whether the claim belongs to a ClusterPropagationPolicy.

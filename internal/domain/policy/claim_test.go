@@ -3,6 +3,8 @@ package policy
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/google/go-cmp/cmp"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -129,6 +131,40 @@ func TestIsReleased(t *testing.T) {
 			bound.Labels, bound.Annotations, bound.Spec.RequiredBy = tc.labels, tc.annotations, tc.requiredBy
 			if got := IsReleased(bound); got != tc.want {
 				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestLacksTemplateState(t *testing.T) {
+	template := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(2)}}}
+	template.SetResourceVersion("7")
+	state, err := RelevantHash(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		labels          map[string]string
+		state           string
+		resourceVersion string
+		want            bool
+	}{
+		"the current state":                      {clusterClaim.Labels, state, "5", false},
+		"an earlier state":                       {clusterClaim.Labels, "1", "5", true},
+		"made from the version of the template":  {clusterClaim.Labels, "1", "7", false},
+		"made by a release that records nothing": {clusterClaim.Labels, "", "5", false},
+		"a binding without a policy":             {nil, "1", "5", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			bound := &workv1alpha2.ResourceBinding{}
+			bound.Labels, bound.Annotations = tc.labels, map[string]string{cpName: "all"}
+			if tc.state != "" {
+				bound.Annotations[policyv1alpha1.TemplateStateAnnotation] = tc.state
+			}
+			bound.Spec.Resource.ResourceVersion = tc.resourceVersion
+			if got, err := LacksTemplateState(bound, template); err != nil || got != tc.want {
+				t.Errorf("got %t, %v", got, err)
 			}
 		})
 	}

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
 // ReservationLifetime is how long a reservation counts whose request never becomes visible, because it
@@ -117,6 +120,11 @@ func (e *ExceededError) Error() string {
 // NeedsRoom reports whether the request uses more of a limited resource than before.
 func (n *Namespace) NeedsRoom(request Request) bool {
 	return slices.ContainsFunc(n.Limits, func(limit Limit) bool { return len(growingResources(limit, request)) > 0 })
+}
+
+// IsExceeded reports whether the API server refused a request because of a quota.
+func IsExceeded(err error) bool {
+	return string(apierrors.ReasonForError(err)) == workv1alpha2.BindingReasonQuotaExceeded
 }
 
 // ErrBehind means that the visible usages are too old for a decision, and ErrTooManyReservations that
