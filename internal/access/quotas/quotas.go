@@ -138,8 +138,12 @@ func (e *Enforcer) admit(ctx context.Context, namespace string, request quota.Re
 			return nil
 		}
 		ledger, err := state.Admit(request, e.now())
-		if errors.Is(err, quota.ErrBehind) && waitFor(ctx, behindDelay) {
-			continue
+		if errors.Is(err, quota.ErrBehind) {
+			select {
+			case <-time.After(behindDelay):
+				continue
+			case <-ctx.Done():
+			}
 		}
 		if err != nil || dryRun {
 			return err
@@ -187,18 +191,6 @@ func (e *Enforcer) writeLedger(ctx context.Context, holder storedQuota, ledger q
 	defer e.index.mu.Unlock()
 	e.index.setQuota(current)
 	return isWritten, nil
-}
-
-// waitFor waits for a delay. It returns false if ctx ends first.
-func waitFor(ctx context.Context, delay time.Duration) bool {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 func newLocks() keymutex.KeyMutex { return keymutex.NewHashed(lockCount) }

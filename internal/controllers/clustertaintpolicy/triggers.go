@@ -2,11 +2,9 @@ package clustertaintpolicy
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -15,6 +13,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/loop"
 )
 
 // onlyRelevantClusters returns a predicate that selects new clusters, and updates of a cluster
@@ -30,7 +29,7 @@ func onlyRelevantClusters() predicate.Predicate {
 	}
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type queue = loop.Queue[reconcile.Request]
 
 // newPolicyHandler returns a handler that queues the clusters that a policy targets, or targeted
 // before the policy changed.
@@ -52,17 +51,9 @@ func (r *reconciler) newPolicyHandler() handler.EventHandler {
 }
 
 func (r *reconciler) enqueueTargets(ctx context.Context, q queue, policies ...*policyv1alpha1.ClusterTaintPolicy) {
-	clusters := &clusterv1alpha1.ClusterList{}
-	if err := r.karmada.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
-		klog.FromContext(ctx).Error(err, "Cannot list the clusters of a ClusterTaintPolicy", "policy", policies[0].Name)
-		return
-	}
-	for i := range clusters.Items {
-		for _, policy := range policies {
-			if cluster.IsTaintPolicyTarget(policy, &clusters.Items[i]) {
-				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-				break
-			}
-		}
-	}
+	loop.EnqueueClusters(ctx, r.karmada, q, "ClusterTaintPolicy "+policies[0].Name, func(target *clusterv1alpha1.Cluster) bool {
+		return slices.ContainsFunc(policies, func(policy *policyv1alpha1.ClusterTaintPolicy) bool {
+			return cluster.IsTaintPolicyTarget(policy, target)
+		})
+	})
 }

@@ -2,10 +2,8 @@ package remedy
 
 import (
 	"context"
+	"slices"
 
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -14,6 +12,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	remedyv1alpha1 "karmada.io/karmada/api/remedy/v1alpha1"
 	"karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/loop"
 )
 
 // onlyRelevantClusters returns a predicate that selects new clusters, and updates of a cluster after
@@ -29,7 +28,7 @@ func onlyRelevantClusters() predicate.Predicate {
 	}
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type queue = loop.Queue[reconcile.Request]
 
 // newRemedyHandler returns a handler that queues the clusters that a Remedy selects, or selected
 // before it changed. It ignores Remedies that existed at the start, because all clusters are queued
@@ -57,17 +56,9 @@ func (r *reconciler) newRemedyHandler() handler.EventHandler {
 }
 
 func (r *reconciler) enqueueTargets(ctx context.Context, q queue, remedies ...*remedyv1alpha1.Remedy) {
-	clusters := &clusterv1alpha1.ClusterList{}
-	if err := r.karmada.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
-		klog.FromContext(ctx).Error(err, "Cannot list the clusters of a Remedy", "remedy", remedies[0].Name)
-		return
-	}
-	for i := range clusters.Items {
-		for _, remedy := range remedies {
-			if cluster.IsRemedyTarget(&remedy.Spec, clusters.Items[i].Name) {
-				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-				break
-			}
-		}
-	}
+	loop.EnqueueClusters(ctx, r.karmada, q, "Remedy "+remedies[0].Name, func(target *clusterv1alpha1.Cluster) bool {
+		return slices.ContainsFunc(remedies, func(remedy *remedyv1alpha1.Remedy) bool {
+			return cluster.IsRemedyTarget(&remedy.Spec, target.Name)
+		})
+	})
 }

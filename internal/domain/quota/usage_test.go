@@ -127,3 +127,18 @@ func TestHasMoreRoom(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkNamespaceUsage measures what a change of one binding computes again: the usage of a namespace with
+// 50 bindings.
+func BenchmarkNamespaceUsage(b *testing.B) {
+	spec := workv1alpha2.ResourceBindingSpec{
+		Clusters:            []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 3}, {Name: "m2", Replicas: 4}},
+		ReplicaRequirements: &workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "250m", "memory", "512Mi")},
+	}
+	for b.Loop() {
+		usage := corev1.ResourceList{}
+		for range 50 {
+			AddUsage(usage, BindingUsage(&spec))
+		}
+	}
+}
