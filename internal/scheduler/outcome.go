@@ -183,11 +183,17 @@ func unchangedOutcome(stored binding.Object) outcome {
 	out.affinityGroup = stored.BindingStatus().SchedulerObservedAffinityName
 	condition := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
 	if condition != nil && condition.Status == metav1.ConditionFalse &&
-		(len(stored.BindingSpec().Clusters) == 0 || condition.ObservedGeneration == stored.GetGeneration()) &&
+		(lacksTargets(stored, condition.Reason) || condition.ObservedGeneration == stored.GetGeneration()) &&
 		condition.Reason != workv1alpha2.BindingReasonSchedulerNotReporting {
 		out.reason, out.message = "", ""
 	}
 	return out
+}
+
+// lacksTargets reports whether a binding that failed for the given reason has no targets yet. A binding that a
+// quota refused and that needs no targets any more, because it was scaled to 0, does not lack them.
+func lacksTargets(stored binding.Object, reason string) bool {
+	return len(stored.BindingSpec().Clusters) == 0 && reason != workv1alpha2.BindingReasonQuotaExceeded
 }
 
 // withShortfall adds the number of unassigned replicas to the message if the binding has targets.

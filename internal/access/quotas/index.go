@@ -26,6 +26,8 @@ type index struct {
 	bindings   map[string]map[types.UID]quota.StoredUsage
 	tombstones []tombstone
 	quotas     map[string]map[string]storedQuota
+	// ledgers are the ledgers that are not stored in an annotation, by namespace.
+	ledgers map[string]quota.Ledger
 	// version is the newest resource version of a binding. listVersion is that of the current list.
 	version, listVersion string
 	missingLists         int
@@ -57,7 +59,7 @@ type storedQuota struct {
 func newIndex(now func() time.Time) *index {
 	return &index{
 		now: now, bindings: map[string]map[types.UID]quota.StoredUsage{}, quotas: map[string]map[string]storedQuota{},
-		missingLists: 2, listed: make(chan struct{}),
+		ledgers: map[string]quota.Ledger{}, missingLists: 2, listed: make(chan struct{}),
 	}
 }
 
@@ -70,7 +72,7 @@ func (i *index) namespace(name string) (quota.Namespace, storedQuota, bool) {
 	if len(names) == 0 {
 		return quota.Namespace{}, storedQuota{}, false
 	}
-	state := quota.Namespace{Name: name, Stored: maps.Clone(i.bindings[name]), Version: i.version}
+	state := quota.Namespace{Name: name, Stored: maps.Clone(i.bindings[name]), Version: i.version, Ledger: i.ledgers[name]}
 	for _, each := range names {
 		stored := i.quotas[name][each]
 		state.Limits = append(state.Limits, quota.Limit{QuotaName: each, Overall: stored.overall})
@@ -78,6 +80,12 @@ func (i *index) namespace(name string) (quota.Namespace, storedQuota, bool) {
 		state.Ledger = state.Ledger.Merge(stored.ledger)
 	}
 	return state, i.quotas[name][names[0]], true
+}
+
+func (i *index) setLedger(namespace string, ledger quota.Ledger) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ledgers[namespace] = ledger
 }
 
 // recordListVersion stores the resource version of the list of bindings in progress.
@@ -158,7 +166,12 @@ type quotaStore struct {
 func (q *quotaStore) Set(changed storedQuota) { q.setQuota(changed) }
 
 // Remove removes a deleted quota.
-func (q *quotaStore) Remove(deleted storedQuota) { deleteIn(q.quotas, deleted.namespace, deleted.name) }
+func (q *quotaStore) Remove(deleted storedQuota) {
+	deleteIn(q.quotas, deleted.namespace, deleted.name)
+	if len(q.quotas[deleted.namespace]) == 0 {
+		delete(q.ledgers, deleted.namespace)
+	}
+}
 
 // Replace stores the quotas of a complete list.
 func (q *quotaStore) Replace(listed []storedQuota) {

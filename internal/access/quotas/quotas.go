@@ -1,8 +1,8 @@
 // Package quotas checks ResourceBindings against the FederatedResourceQuotas of their namespace.
 //
-// An Enforcer watches bindings and quotas, and decides with package domain/quota. It records admitted
-// requests in an annotation of a quota under the condition that the quota is unchanged, so that several
-// replicas of the admission decide one after another.
+// An Enforcer watches bindings and quotas, and decides with package domain/quota. If several processes may
+// admit objects, it records admitted requests in an annotation of a quota under the condition that the
+// quota is unchanged, so that these processes decide one after another.
 //
 // Invariants: a request that uses no more than before is admitted without any read. If the usage is not
 // known, a request that uses more is refused and can be repeated.
@@ -46,16 +46,18 @@ type Enforcer struct {
 	quotas dynamic.NamespaceableResourceInterface
 	index  *index
 	loops  []watches.Loop
-	// namespaces serializes the checks of each namespace, because they write the same annotation.
+	// namespaces serializes the checks of each namespace, because they change the same ledger.
 	namespaces keymutex.KeyMutex
+	isOnly     bool
 	now        func() time.Time
 }
 
-// NewEnforcer returns an Enforcer for a control plane. It knows no usage until Run is called.
-func NewEnforcer(karmada dynamic.Interface, now func() time.Time) *Enforcer {
+// NewEnforcer returns an Enforcer for a control plane. It knows no usage until Run is called. isOnly means
+// that no other process admits objects of this control plane, so that the ledgers can stay in memory.
+func NewEnforcer(karmada dynamic.Interface, isOnly bool, now func() time.Time) *Enforcer {
 	e := &Enforcer{
 		quotas: karmada.Resource(policyv1alpha1.GroupVersion.WithResource(policyv1alpha1.ResourcePluralFederatedResourceQuota)),
-		index:  newIndex(now), namespaces: newLocks(), now: now,
+		index:  newIndex(now), namespaces: newLocks(), isOnly: isOnly, now: now,
 	}
 	bindings := karmada.Resource(workv1alpha2.GroupVersion.WithResource(workv1alpha2.ResourcePluralResourceBinding))
 	source := watches.NewSource(bindings, "resourcebindings", "", "", nil)
@@ -147,6 +149,10 @@ func (e *Enforcer) admit(ctx context.Context, namespace string, request quota.Re
 		}
 		if err != nil || dryRun {
 			return err
+		}
+		if e.isOnly {
+			e.index.setLedger(namespace, ledger)
+			return nil
 		}
 		if isWritten, err := e.writeLedger(ctx, holder, ledger); isWritten || err != nil {
 			return err

@@ -217,6 +217,17 @@ func TestConcurrentRequestsNeverExceedTheLimit(t *testing.T) {
 	}
 }
 
+func TestOnlyAdmissionWritesNothing(t *testing.T) {
+	e, server := newEnforcer(t, nil, newQuota("shop", "team", "10"))
+	e.isOnly, server.beforePatch = true, func() { t.Error("a quota was written") }
+	if err := e.Check(t.Context(), newBinding("web", "", 6), nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Check(t.Context(), newBinding("api", "", 5), nil, false); apierrors.ReasonForError(err) != "QuotaExceeded" {
+		t.Errorf("the request before does not count: %v", err)
+	}
+}
+
 func count(of *sync.Map) (n int) {
 	of.Range(func(any, any) bool { n++; return true })
 	return n

@@ -238,8 +238,12 @@ func (r *reconciler) syncAll(ctx context.Context, outcome *syncOutcome, targets 
 		outcome.addFailure(err)
 		return
 	}
+	template := outcome.template
+	if keepsContent {
+		template = work.RecordedTemplate(template, works)
+	}
 	results := r.writeWorks(ctx, batch{
-		bound: outcome.bound, template: outcome.template, overrides: overrides, revise: r.revise(ctx, outcome.template),
+		bound: outcome.bound, template: template, overrides: overrides, revise: r.revise(ctx, outcome.template),
 		targets: targets, works: works, keepsContent: keepsContent,
 	})
 	names := outcome.addResults(results)

@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +55,9 @@ func TestReleasedBindingKeepsItsWorks(t *testing.T) {
 	bound.Annotations = map[string]string{policyv1alpha1.TemplateStateAnnotation: "1"}
 	claim.Apply(bound)
 	w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bound)
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
+		b.Annotations[policyv1alpha1.TemplateStateAnnotation] = w.templateState()
+	})
 	w.reconcile()
 	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { claim.Remove(b) })
 	template := deployment()
@@ -94,11 +98,29 @@ func TestRefusedTemplateIsNotDelivered(t *testing.T) {
 	if _, requests := w.reconcile(); len(requests) != 1 || requests[0] != "create *v1alpha1.Work" {
 		t.Errorf("requests for another cluster: %v", requests)
 	}
+	for _, each := range w.works() {
+		if strings.Contains(string(each.Spec.Workload.Manifests[0].Raw), "refused") {
+			t.Errorf("the refused state is in %s", each.Namespace)
+		}
+	}
 	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
 		b.Annotations[policyv1alpha1.TemplateStateAnnotation] = w.templateState()
 	})
-	if _, requests := w.reconcile(); len(requests) != 1 || requests[0] != "update *v1alpha1.Work" {
+	if _, requests := w.reconcile(); len(requests) != 2 || requests[0] != "update *v1alpha1.Work" {
 		t.Errorf("requests after the binding records the state: %v", requests)
+	}
+}
+
+// TestRefusedTemplateIsNotDeliveredFirst changes the template before its first Work is written.
+func TestRefusedTemplateIsNotDeliveredFirst(t *testing.T) {
+	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
+		policy.Claim{Namespace: "shop", Name: "spread", ID: "policy-1"}.Apply(b)
+		b.Annotations[policyv1alpha1.TemplateStateAnnotation] = w.templateState()
+	})
+	w.updateTemplate(func(d *appsv1.Deployment) { d.Labels["app"] = "refused" })
+	if _, requests := w.reconcile(); len(requests) != 0 {
+		t.Errorf("requests for a state that the binding does not record: %v", requests)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // reviseFunc returns an object with the given number of replicas. It may change the given object or
@@ -26,7 +27,8 @@ type reviseFunc = func(object *unstructured.Unstructured, replicas int64) (*unst
 // batch is the input from which the Works of one binding are written in one reconcile. Several
 // writers read it in parallel, and none of them changes it.
 type batch struct {
-	bound     binding.Object
+	bound binding.Object
+	// template is nil if no Work contains the state of the template that the binding records.
 	template  *unstructured.Unstructured
 	overrides work.Overrides
 	revise    reviseFunc
@@ -91,6 +93,9 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 		if b.keepsContent {
 			return r.rescaleWork(ctx, b, target, remaining[0])
 		}
+	}
+	if b.template == nil {
+		return failed(loop.ErrStale) // until the binding records the template's current state
 	}
 	cluster, err := r.targetCluster(ctx, target.Name, len(existing) > 0)
 	if err != nil {

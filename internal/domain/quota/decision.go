@@ -163,7 +163,7 @@ func (n *Namespace) Admit(request Request, now time.Time) (Ledger, error) {
 
 // isBehind reports whether the visible usages may lack a request whose reservation was dropped.
 func (n *Namespace) isBehind(now time.Time) bool {
-	return n.Ledger.SettledExpires != nil && now.Before(n.Ledger.SettledExpires.Time) && IsOlder(n.Version, n.Ledger.SettledAt)
+	return n.Ledger.SettledExpires != nil && isInForce(*n.Ledger.SettledExpires, now) && IsOlder(n.Version, n.Ledger.SettledAt)
 }
 
 // growingResources returns the resources of the limit of which the request uses more, sorted.
@@ -185,7 +185,7 @@ func (n *Namespace) openLedger(now time.Time) Ledger {
 	for _, each := range n.Ledger.Reservations {
 		stored := n.Stored[each.UID]
 		switch {
-		case !now.Before(each.Expires.Time):
+		case !isInForce(each.Expires, now):
 		case IsOlder(each.Base, stored.ResourceVersion):
 			if open.SettledAt == "" || IsOlder(open.SettledAt, stored.ResourceVersion) {
 				open.SettledAt = stored.ResourceVersion
@@ -196,6 +196,12 @@ func (n *Namespace) openLedger(now time.Time) Ledger {
 		}
 	}
 	return open
+}
+
+// isInForce reports whether an entry of the ledger has not expired. An entry that expires much later than any
+// admission sets, even with a wrong clock, is invalid and has expired too.
+func isInForce(expires metav1.Time, now time.Time) bool {
+	return now.Before(expires.Time) && expires.Time.Before(now.Add(2*ReservationLifetime))
 }
 
 // IsOlder reports whether one resource version is older than another. The empty version is older than

@@ -14,6 +14,7 @@ import (
 func TestAdmit(t *testing.T) {
 	now := time.Unix(1000, 0)
 	later, earlier := metav1.NewTime(now.Add(time.Second)), metav1.NewTime(now.Add(-time.Second))
+	forged := metav1.NewTime(now.Add(time.Hour))
 	ten := []Limit{{QuotaName: "team", Overall: list("cpu", "10")}}
 	growth := func(before, after string) Request {
 		return Request{UID: "web", Base: "5", Before: list("cpu", before), After: list("cpu", after)}
@@ -88,6 +89,11 @@ func TestAdmit(t *testing.T) {
 		"a replica is not behind for ever": {
 			Namespace{Limits: ten, Version: "6", Ledger: Ledger{SettledAt: "7", SettledExpires: &earlier}}, growth("0", "1"), "",
 			[]types.UID{"web"},
+		},
+		"entries with an impossible expiry do not count": {
+			Namespace{Limits: ten, Version: "6", Ledger: Ledger{
+				SettledAt: "7", SettledExpires: &forged, Reservations: []Reservation{{UID: "api", Base: "4", Usage: list("cpu", "8"), Expires: forged}},
+			}}, growth("0", "3"), "", []types.UID{"web"},
 		},
 		"the ledger is bounded": {
 			Namespace{Limits: ten, Ledger: Ledger{Reservations: repeated(Reservation{UID: "api", Base: "4", Expires: later}, MaxReservations)}},

@@ -35,12 +35,19 @@ func TestRescale(t *testing.T) {
 		want        int64
 		fails       bool
 	}{
-		"other replicas":                  {workload: true, revise: revise, replicas: 5, want: 5},
-		"the same replicas":               {workload: true, revise: revise, replicas: 2, want: 2},
-		"a kind without a rule":           {workload: true, replicas: 5, want: 2},
-		"an object that is no workload":   {revise: revise, replicas: 5, want: 2},
-		"overrides may have set replicas": {annotations: map[string]string{policyv1alpha1.AppliedOverrides: "[]"}, workload: true, revise: revise, replicas: 5, want: 2},
-		"a rule that fails":               {workload: true, revise: fails, replicas: 5, fails: true},
+		"other replicas":                {workload: true, revise: revise, replicas: 5, want: 5},
+		"the same replicas":             {workload: true, revise: revise, replicas: 2, want: 2},
+		"a kind without a rule":         {workload: true, replicas: 5, want: 2},
+		"an object that is no workload": {revise: revise, replicas: 5, want: 2},
+		"overrides of other fields": {
+			annotations: map[string]string{policyv1alpha1.AppliedOverrides: `[{"overriders":{"labelsOverrider":[{"operator":"add"}]}}]`},
+			workload:    true, revise: revise, replicas: 5, want: 5,
+		},
+		"an override of the replicas": {
+			annotations: map[string]string{policyv1alpha1.AppliedOverrides: `[{"overriders":{"plaintext":[{"path":"/spec/replicas"}]}}]`},
+			workload:    true, revise: revise, replicas: 5, want: 2,
+		},
+		"a rule that fails": {workload: true, revise: fails, replicas: 5, fails: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +69,50 @@ func TestRescale(t *testing.T) {
 			}
 			if !equalManifests(stored.Spec.Workload.Manifests[0], manifest(2)) {
 				t.Error("the stored Work was changed")
+			}
+		})
+	}
+}
+
+func TestRecordedTemplate(t *testing.T) {
+	newWork := func(spec map[string]any, annotations map[string]string) *workv1alpha1.Work {
+		object := labelledObject("web", "one", "web-1", "karmada-es-m1")
+		object.Object["spec"] = spec
+		encoded, err := EncodeManifest(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		created := &workv1alpha1.Work{}
+		created.Annotations, created.Spec.Workload.Manifests = annotations, []workv1alpha1.Manifest{encoded}
+		return created
+	}
+	recorded := newWork(map[string]any{"replicas": int64(2)}, nil)
+	overridden := newWork(map[string]any{"replicas": int64(9)}, map[string]string{policyv1alpha1.AppliedClusterOverrides: "[{}]"})
+	divided := newWork(map[string]any{"replicas": int64(9), "completions": int64(3)}, nil)
+	tests := map[string]struct {
+		works []*workv1alpha1.Work
+		want  int64
+	}{
+		"the Work of another cluster":          {[]*workv1alpha1.Work{overridden, divided, recorded}, 2},
+		"every Work differs from the template": {[]*workv1alpha1.Work{overridden, divided}, 0},
+		"no Work":                              {nil, 0},
+		"a Work without manifests":             {[]*workv1alpha1.Work{{}}, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			template := labelledObject("web", "one", "web-1", "")
+			template.SetUID("uid-web")
+			template.SetResourceVersion("7")
+			got := RecordedTemplate(template, tc.works)
+			if (got == nil) != (tc.want == 0) {
+				t.Fatalf("template %v", got)
+			}
+			if got == nil {
+				return
+			}
+			replicas, _, _ := unstructured.NestedInt64(got.Object, "spec", "replicas")
+			if replicas != tc.want || got.GetUID() != "uid-web" || got.GetResourceVersion() != "7" {
+				t.Errorf("%d replicas, UID %s, version %s", replicas, got.GetUID(), got.GetResourceVersion())
 			}
 		})
 	}

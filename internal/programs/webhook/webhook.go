@@ -58,7 +58,7 @@ func (o *Options) reviewer(ctx context.Context) (admission.Reviewer, error) {
 	if err != nil {
 		return reviewer, fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	enforcer := quotas.NewEnforcer(karmada, time.Now)
+	enforcer := quotas.NewEnforcer(karmada, false, time.Now)
 	go enforcer.Run(ctx)
 	reviewer.Quota = enforcer.Check
 	return reviewer, nil

@@ -50,6 +50,8 @@ type Reviewer struct {
 	// EnforceQuotas is the value of the feature gate FederatedQuotaEnforcement. If Quota is nil, the
 	// plugin then checks quotas with the client of its API server.
 	EnforceQuotas bool
+	// IsOnlyAdmission means that no other process admits objects of the control plane.
+	IsOnlyAdmission bool
 	// Quota checks a ResourceBinding against the quotas of its namespace and records its usage,
 	// after the rules have accepted the ResourceBinding. old is nil on creation. An error with an
 	// API status is returned unchanged, and any other error denies the request. Nil means no

@@ -78,7 +78,7 @@ func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 		p.reviewer.Rules.ClusterNames = StoredClusters(karmada)
 	}
 	if p.reviewer.Quota == nil && p.reviewer.EnforceQuotas {
-		p.quotas = quotas.NewEnforcer(karmada, time.Now)
+		p.quotas = quotas.NewEnforcer(karmada, p.reviewer.IsOnlyAdmission, time.Now)
 		p.reviewer.Quota = p.quotas.Check
 	}
 }

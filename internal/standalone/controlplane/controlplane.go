@@ -214,7 +214,7 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 
 func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
 	reviewer := c.newReviewer()
-	reviewer.Claim = c.claims.lookup
+	reviewer.Claim, reviewer.IsOnlyAdmission = c.claims.lookup, true
 	admission.Register(plugins, reviewer)
 }
 
