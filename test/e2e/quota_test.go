@@ -43,6 +43,15 @@ func TestFederatedResourceQuota(t *testing.T) {
 	})
 	awaitUsage(t, namespace, "team   (all)     cpu        5      6       83%", "team   member1   cpu        5      6       83%")
 
+	// A larger request of the template is not delivered until it fits.
+	updateObject(t, web, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Resources.Requests = cpus("2") })
+	awaitWarningEvent(t, web, "ApplyPolicyFailed",
+		"FederatedResourceQuota("+namespace+"/team) exceeded for resource cpu: requested sum 10, limit 6.")
+	updateObject(t, quota, func(q *policyv1alpha1.FederatedResourceQuota) {
+		q.Spec.Overall, q.Spec.StaticAssignments[0].Hard = cpus("20"), cpus("20")
+	})
+	awaitUsage(t, namespace, "team   (all)     cpu        10     20      50%", "team   member1   cpu        10     20      50%")
+
 	if err := shared.karmada.Delete(t.Context(), quota); err != nil {
 		t.Fatal(err)
 	}

@@ -302,7 +302,7 @@ func TestWarningsForFieldsWithoutEffect(t *testing.T) {
 	if err := karmada.Create(t.Context(), &remedyv1alpha1.Remedy{ObjectMeta: metav1.ObjectMeta{Name: misnamed.GetNamespace()}}, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkEqual("warnings", []string{"Remedy: the object is stored but has no effect: this version does not implement this kind"}, collector.warnings); err != nil {
+	if err := checkEqual("warnings", []string{"spec.actions: is empty, so the Remedy has no effect: add an action, such as TrafficControl"}, collector.warnings); err != nil {
 		t.Error(err)
 	}
 }

@@ -47,17 +47,17 @@ type Enforcer struct {
 	index  *index
 	loops  []watches.Loop
 	// namespaces serializes the checks of each namespace, because they change the same ledger.
-	namespaces keymutex.KeyMutex
-	isOnly     bool
-	now        func() time.Time
+	namespaces      keymutex.KeyMutex
+	isOnlyAdmission bool
+	now             func() time.Time
 }
 
-// NewEnforcer returns an Enforcer for a control plane. It knows no usage until Run is called. isOnly means
+// NewEnforcer returns an Enforcer for a control plane. It knows no usage until Run is called. isOnlyAdmission means
 // that no other process admits objects of this control plane, so that the ledgers can stay in memory.
-func NewEnforcer(karmada dynamic.Interface, isOnly bool, now func() time.Time) *Enforcer {
+func NewEnforcer(karmada dynamic.Interface, isOnlyAdmission bool, now func() time.Time) *Enforcer {
 	e := &Enforcer{
 		quotas: karmada.Resource(policyv1alpha1.GroupVersion.WithResource(policyv1alpha1.ResourcePluralFederatedResourceQuota)),
-		index:  newIndex(now), namespaces: newLocks(), isOnly: isOnly, now: now,
+		index:  newIndex(now), namespaces: newLocks(), isOnlyAdmission: isOnlyAdmission, now: now,
 	}
 	bindings := karmada.Resource(workv1alpha2.GroupVersion.WithResource(workv1alpha2.ResourcePluralResourceBinding))
 	source := watches.NewSource(bindings, "resourcebindings", "", "", nil)
@@ -150,7 +150,7 @@ func (e *Enforcer) admit(ctx context.Context, namespace string, request quota.Re
 		if err != nil || dryRun {
 			return err
 		}
-		if e.isOnly {
+		if e.isOnlyAdmission {
 			e.index.setLedger(namespace, ledger)
 			return nil
 		}

@@ -219,7 +219,7 @@ func TestConcurrentRequestsNeverExceedTheLimit(t *testing.T) {
 
 func TestOnlyAdmissionWritesNothing(t *testing.T) {
 	e, server := newEnforcer(t, nil, newQuota("shop", "team", "10"))
-	e.isOnly, server.beforePatch = true, func() { t.Error("a quota was written") }
+	e.isOnlyAdmission, server.beforePatch = true, func() { t.Error("a quota was written") }
 	if err := e.Check(t.Context(), newBinding("web", "", 6), nil, false); err != nil {
 		t.Fatal(err)
 	}

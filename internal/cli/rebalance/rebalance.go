@@ -128,6 +128,9 @@ func (o *options) run(ctx context.Context, args []string) error {
 		}
 		return o.print("", rows)
 	}
+	if err := awaitNextSecond(ctx, rows); err != nil {
+		return err
+	}
 	created := o.newRebalancer(rows)
 	if err := o.karmada.Create(ctx, created); err != nil {
 		return fmt.Errorf("creating a WorkloadRebalancer: %w", err)

@@ -17,6 +17,28 @@ import (
 // pollInterval is the time between two reads of the waiting workloads.
 const pollInterval = 300 * time.Millisecond
 
+// maxSecondWait limits awaitNextSecond if the clocks of this machine and of the scheduler differ.
+const maxSecondWait = 2 * time.Second
+
+// awaitNextSecond waits until the last scheduling of all workloads belongs to an earlier second, because the times
+// of requests have a precision of seconds, and a request of the same second has no effect.
+func awaitNextSecond(ctx context.Context, rows []*row) error {
+	var delay time.Duration
+	for _, each := range rows {
+		if last := binding.LastScheduledTime(each.before, each.before.BindingStatus()); last != nil {
+			delay = max(delay, time.Until(last.Add(time.Second)))
+		}
+	}
+	timer := time.NewTimer(min(delay, maxSecondWait))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // await waits until no workload waits or the time is over, and sets the clusters of the placed workloads.
 func (o *options) await(ctx context.Context, created *appsv1alpha1.WorkloadRebalancer, rows []*row) error {
 	isFinished := false

@@ -15,21 +15,26 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/quota"
 	"karmada.io/karmada/internal/loop"
 )
 
 // applier claims templates for policies and updates their bindings.
 type applier struct {
 	// karmada reads override policies from the cache.
-	karmada          client.Reader
-	binder           *binder
-	claimer          *claimer
-	waiting          *waitingTemplates
-	awaitingOverride *waitingRequests
-	events           *loop.Events
+	karmada        client.Reader
+	binder         *binder
+	claimer        *claimer
+	waiting        *waitingTemplates
+	awaitingObject *waitingRequests
+	events         *loop.Events
 	// recordApply records, in metrics, the duration and the error of an attempt to apply a policy.
 	recordApply func(began time.Time, err error)
 }
+
+// quotaRetryDelay is the delay before a change is tried again that a quota refused. Usually the quota queues it
+// earlier, because it has more room.
+const quotaRetryDelay = time.Minute
 
 // apply claims the template for the policy, updates its binding, and returns the result for the
 // queue.
@@ -53,6 +58,9 @@ func (a *applier) apply(ctx context.Context, request templateRequest, template *
 		return reconcile.Result{}, nil // the override policy queues it
 	case errors.As(err, &owner):
 		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
+	case quota.IsExceeded(err):
+		a.awaitingObject.add(quotasOf(template.GetNamespace()), request)
+		return reconcile.Result{RequeueAfter: quotaRetryDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
@@ -118,7 +126,7 @@ func (a *applier) awaitOverrides(ctx context.Context, r templateRequest, templat
 	}
 	a.waiting.addUnclaimed(r.Template, template)
 	for _, override := range policy.DependentOverrides(p) {
-		a.awaitingOverride.add(override, r)
+		a.awaitingObject.add(override, r)
 	}
 	// The override policies are checked again, because an override policy that was created since
 	// the first check has not queued the request.

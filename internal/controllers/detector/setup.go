@@ -42,8 +42,8 @@ type detector struct {
 	claimWrites  *writeTracker
 	waiting      *waitingTemplates
 	initial      *oldTemplates
-	// awaitingOverride contains the requests that wait for an override policy.
-	awaitingOverride *waitingRequests
+	// awaitingObject contains the requests that wait for an override policy.
+	awaitingObject *waitingRequests
 
 	binder    *binder
 	preemptor *preemptor
@@ -63,7 +63,7 @@ func newDetector(s dependencies, o Options) *detector {
 		log: s.log, queue: newTemplateQueue(), watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(),
 		claims: newClaimIndex(), claimWrites: newWriteTracker(),
 		waiting: newWaitingTemplates(), initial: newOldTemplates(),
-		awaitingOverride: newWaitingRequests(),
+		awaitingObject: newWaitingRequests(),
 	}
 	d.addActions(s, o)
 	d.addTriggers(s, o)
@@ -106,7 +106,7 @@ func (d *detector) addTriggers(s dependencies, o Options) {
 		})
 	}
 	d.startup = newStartupSource(startupConfig{
-		informers: s.cache, queue: d.queue, initial: d.initial, awaitingOverride: d.awaitingOverride,
+		informers: s.cache, queue: d.queue, initial: d.initial, awaitingObject: d.awaitingObject,
 		events: s.events, policySyncs: policySyncs,
 	})
 	d.ruleTriggers = &ruleSource{
@@ -115,7 +115,7 @@ func (d *detector) addTriggers(s dependencies, o Options) {
 	d.templateTriggers = &templateSource{
 		manager: s.watches, queue: d.queue, watched: d.watchedKinds, isSkipped: isSkipped(o.Propagated.Namespaces),
 		catalog: d.policies, claims: d.claims, writes: d.claimWrites, waiting: d.waiting, initial: d.initial,
-		awaitingOverride: d.awaitingOverride, log: s.log,
+		awaitingObject: d.awaitingObject, log: s.log,
 	}
 }
 
@@ -123,10 +123,10 @@ func (d *detector) addTriggers(s dependencies, o Options) {
 func (d *detector) addReconcilers(s dependencies, o Options) {
 	d.templateReconciler = &templateReconciler{
 		isTemplate: d.isTemplate(o.Propagated.Namespaces), templates: s.templateReader, karmadaReader: s.karmadaReader,
-		policies: d.policies, waiting: d.waiting, initial: d.initial, awaitingOverride: d.awaitingOverride,
+		policies: d.policies, waiting: d.waiting, initial: d.initial, awaitingObject: d.awaitingObject,
 		applier: &applier{
 			karmada: s.karmada, binder: d.binder, claimer: &claimer{karmada: s.karmada, writes: d.claimWrites},
-			waiting: d.waiting, awaitingOverride: d.awaitingOverride, events: s.events, recordApply: s.counters.recordApply,
+			waiting: d.waiting, awaitingObject: d.awaitingObject, events: s.events, recordApply: s.counters.recordApply,
 		},
 		releaser: d.releaser,
 		noMatch: &noMatchReporter{

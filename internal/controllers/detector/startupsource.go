@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -12,6 +13,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/quota"
 	"karmada.io/karmada/internal/loop"
 )
 
@@ -22,8 +24,8 @@ import (
 //
 //   - A policy is added to the catalog before it is queued, and a claim is added to the index
 //     before its template is queued, so that the reconcile uses them.
-//   - The workers for templates start when the handlers of policies, override policies and bindings
-//     are in sync. They wait for no other kind.
+//   - The workers for templates start when the handlers of policies, override policies, quotas
+//     and bindings are in sync. They wait for no other kind.
 //   - Changes by users are queued before objects that exist at the start, and before the templates
 //     of a changed policy.
 type startupSource struct {
@@ -36,9 +38,9 @@ type startupConfig struct {
 	informers informers
 	queue     *templateQueue
 	initial   *oldTemplates
-	// awaitingOverride contains the requests that wait for an override policy.
-	awaitingOverride *waitingRequests
-	events           *loop.Events
+	// awaitingObject contains the requests that wait for an override policy, and those that a quota refused.
+	awaitingObject *waitingRequests
+	events         *loop.Events
 	// policySyncs are the states of the policy handlers. The workers wait for these handlers too.
 	policySyncs []*handlerSync
 }
@@ -56,6 +58,7 @@ func newStartupSource(config startupConfig) *startupSource {
 	s.watches = []startupWatch{
 		{newHandlerSync("OverridePolicies"), &policyv1alpha1.OverridePolicy{}, s.newOverrideHandler()},
 		{newHandlerSync("ClusterOverridePolicies"), &policyv1alpha1.ClusterOverridePolicy{}, s.newOverrideHandler()},
+		{newHandlerSync("FederatedResourceQuotas"), &policyv1alpha1.FederatedResourceQuota{}, s.newQuotaHandler()},
 		{newHandlerSync("ResourceBindings"), &workv1alpha2.ResourceBinding{}, s.newBindingHandler()},
 		{newHandlerSync("ClusterResourceBindings"), &workv1alpha2.ClusterResourceBinding{}, s.newBindingHandler()},
 	}
@@ -63,7 +66,9 @@ func newStartupSource(config startupConfig) *startupSource {
 }
 
 // String names the source in logs.
-func (s *startupSource) String() string { return "handlers of policies, overrides and bindings" }
+func (s *startupSource) String() string {
+	return "handlers of policies, overrides, quotas and bindings"
+}
 
 // Start implements source.TypedSource.
 func (s *startupSource) Start(ctx context.Context, queue loop.Queue[templateRequest]) error {
@@ -96,7 +101,28 @@ func (s *startupSource) WaitForSync(ctx context.Context) error {
 func (s *startupSource) newOverrideHandler() toolscache.ResourceEventHandler {
 	return loop.Handlers[override.Object]{
 		Added: func(created override.Object, _ bool) {
-			s.queue.add(s.awaitingOverride.take(client.ObjectKeyFromObject(created))...)
+			s.queue.add(s.awaitingObject.take(client.ObjectKeyFromObject(created))...)
+		},
+	}
+}
+
+// quotasOf returns the key in waitingRequests of all quotas of a namespace.
+func quotasOf(namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace}
+}
+
+// newQuotaHandler returns a handler that queues the requests that a quota refused, when a quota of their
+// namespace has more room or is deleted.
+func (s *startupSource) newQuotaHandler() toolscache.ResourceEventHandler {
+	return loop.Handlers[*policyv1alpha1.FederatedResourceQuota]{
+		Added: func(*policyv1alpha1.FederatedResourceQuota, bool) {},
+		Updated: func(older, newer *policyv1alpha1.FederatedResourceQuota) {
+			if quota.HasMoreRoom(older, newer) {
+				s.queue.add(s.awaitingObject.take(quotasOf(newer.Namespace))...)
+			}
+		},
+		Deleted: func(gone *policyv1alpha1.FederatedResourceQuota) {
+			s.queue.add(s.awaitingObject.take(quotasOf(gone.Namespace))...)
 		},
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -47,10 +49,25 @@ func TestAwaitedObjectsQueueRequestsOnce(t *testing.T) {
 		}},
 	}
 	blocked := newRef(deployments, "shop", "blocked").request(policy.PolicyChanged)
+	refused := newRef(deployments, "shop", "refused").request(policy.TemplateChanged)
+	quota := func(cpu string) *policyv1alpha1.FederatedResourceQuota {
+		created := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}}
+		created.Spec.Overall = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+		return created
+	}
 	tests := map[string]struct {
 		deliver func(*startupSource)
 		want    []templateRequest
 	}{
+		"a raised quota queues the requests that it refused": {
+			deliver: func(s *startupSource) { s.newQuotaHandler().OnUpdate(quota("1"), quota("2")) }, want: []templateRequest{refused},
+		},
+		"a deleted quota queues the requests that it refused": {
+			deliver: func(s *startupSource) { s.newQuotaHandler().OnDelete(quota("1")) }, want: []templateRequest{refused},
+		},
+		"a lowered quota queues nothing": {
+			deliver: func(s *startupSource) { s.newQuotaHandler().OnUpdate(quota("2"), quota("1")) },
+		},
 		"an override policy queues the requests that wait for it": {
 			deliver: func(s *startupSource) { s.newOverrideHandler().OnAdd(shopOverride, false) }, want: []templateRequest{blocked},
 		},
@@ -73,9 +90,10 @@ func TestAwaitedObjectsQueueRequestsOnce(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			queue := newQueue[templateRequest](t)
-			s := newStartupSource(startupConfig{queue: newTemplateQueue(), awaitingOverride: newWaitingRequests(), events: loop.NewEvents(record.NewFakeRecorder(10))})
+			s := newStartupSource(startupConfig{queue: newTemplateQueue(), awaitingObject: newWaitingRequests(), events: loop.NewEvents(record.NewFakeRecorder(10))})
 			s.queue.open(queue)
-			s.awaitingOverride.add(client.ObjectKeyFromObject(shopOverride), blocked)
+			s.awaitingObject.add(client.ObjectKeyFromObject(shopOverride), blocked)
+			s.awaitingObject.add(quotasOf("shop"), refused)
 			test.deliver(s)
 			if diff := cmp.Diff(test.want, taken(queue)); diff != "" {
 				t.Errorf("queued (-want +got):\n%s", diff)

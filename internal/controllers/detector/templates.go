@@ -26,15 +26,15 @@ type templateReconciler struct {
 	isTemplate func(templateRef) bool
 	templates  templateReader
 	// karmadaReader reads policies from the API server.
-	karmadaReader    client.Reader
-	policies         *policyCatalog
-	waiting          *waitingTemplates
-	initial          *oldTemplates
-	awaitingOverride *waitingRequests
-	applier          *applier
-	releaser         *releaser
-	noMatch          *noMatchReporter
-	events           *loop.Events
+	karmadaReader  client.Reader
+	policies       *policyCatalog
+	waiting        *waitingTemplates
+	initial        *oldTemplates
+	awaitingObject *waitingRequests
+	applier        *applier
+	releaser       *releaser
+	noMatch        *noMatchReporter
+	events         *loop.Events
 	// recordMatch records, in metrics, how long the search for the policy of a template took. began
 	// is the start of the search.
 	recordMatch func(began time.Time)
@@ -73,7 +73,7 @@ func (t *templateReconciler) Reconcile(ctx context.Context, request templateRequ
 // stopTracking removes all records of a template that no policy can claim.
 func (t *templateReconciler) stopTracking(r templateRef) {
 	t.waiting.remove(r)
-	t.awaitingOverride.deleteTemplate(r)
+	t.awaitingObject.deleteTemplate(r)
 }
 
 // decide returns which policy claims the template. If no policy matches, it records the template as

@@ -28,9 +28,9 @@ type templateSource struct {
 	writes    *writeTracker
 	waiting   *waitingTemplates
 	initial   *oldTemplates
-	// awaitingOverride contains the requests that wait for an override policy.
-	awaitingOverride *waitingRequests
-	log              logr.Logger
+	// awaitingObject contains the requests that wait for an override policy.
+	awaitingObject *waitingRequests
+	log            logr.Logger
 }
 
 // Watch starts the watch of the objects of a kind. It adds the kind to the watched kinds before the
@@ -51,7 +51,7 @@ func (t *templateSource) Watch(kind schema.GroupVersionKind) error {
 func (t *templateSource) Unwatch(kind schema.GroupVersionKind) {
 	t.watched.Stop(kind)
 	t.waiting.deleteKind(kind)
-	t.awaitingOverride.deleteKind(kind)
+	t.awaitingObject.deleteKind(kind)
 	t.claims.deleteKind(kind)
 	t.writes.deleteKind(kind)
 	t.log.Info("Ended the watch of templates", "kind", kind)

@@ -20,7 +20,7 @@ func newTestTemplateSource(t *testing.T, policies ...policy.Object) (*templateSo
 	s := &templateSource{
 		manager: watches.NewManager(t.Context()), queue: newTemplateQueue(),
 		watched: newWatchedKinds(), catalog: newPolicyCatalog(), claims: newClaimIndex(), writes: newWriteTracker(),
-		waiting: newWaitingTemplates(), initial: newOldTemplates(), awaitingOverride: newWaitingRequests(), log: logr.Discard(),
+		waiting: newWaitingTemplates(), initial: newOldTemplates(), awaitingObject: newWaitingRequests(), log: logr.Discard(),
 		isSkipped: func(r templateRef) bool { return r.Key.Namespace == "karmada-system" },
 	}
 	for _, p := range policies {
@@ -108,13 +108,13 @@ func TestUnwatchForgetsKind(t *testing.T) {
 	s.claims.update(webRef, claimed)
 	s.waiting.add(webRef, nil)
 	override := types.NamespacedName{Namespace: "shop", Name: "o"}
-	s.awaitingOverride.add(override, webRef.request(policy.TemplateChanged))
+	s.awaitingObject.add(override, webRef.request(policy.TemplateChanged))
 	s.writes.expect(webRef, claimed, newPropagationPolicy("p"))
 	s.Unwatch(deployments)
 	if s.watched.Has(deployments) || s.claims.isClaimed(webRef) || len(s.waiting.matching(policy.Filter{Kind: deployments})) != 0 {
 		t.Error("the kind or its templates are still recorded")
 	}
-	if requests := s.awaitingOverride.take(override); len(requests) != 0 || s.writes.take(webRef, claimed) != nil {
+	if requests := s.awaitingObject.take(override); len(requests) != 0 || s.writes.take(webRef, claimed) != nil {
 		t.Error("requests or writes of the kind are still recorded")
 	}
 	if _, isWatched := s.manager.Find(watches.ControlPlane, query); isWatched {
