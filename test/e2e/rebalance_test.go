@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -17,6 +16,7 @@ import (
 func TestRebalance(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
+	exists := func(*appsv1.Deployment) bool { return true }
 	first := policyv1alpha1.ClusterAffinityTerm{AffinityName: "first", ClusterAffinity: policyv1alpha1.ClusterAffinity{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{namespace: "first"}},
 	}}
@@ -26,7 +26,7 @@ func TestRebalance(t *testing.T) {
 	spread.Spec.Placement = policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{first, second}}
 	web := newDeployment(namespace, "web", 1)
 	createObjects(t, shared, web, spread)
-	awaitDeployment(t, member1, web)
+	awaitDeployment(t, member1, web, "copy", exists)
 
 	labelled := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member2}}
 	updateObject(t, labelled, func(c *clusterv1alpha1.Cluster) {
@@ -39,15 +39,8 @@ func TestRebalance(t *testing.T) {
 	if result.code != 0 || !strings.Contains(result.stdout, member1+":1   "+member2+":1   moved") {
 		t.Errorf("exit code %d\n%s%s", result.code, result.stdout, result.stderr)
 	}
-	awaitDeployment(t, member2, web)
+	awaitDeployment(t, member2, web, "copy", exists)
 	eventually(t, "removal of the old copy", func(ctx context.Context) error {
 		return checkAbsent(ctx, shared.members[member1], web.DeepCopy())
-	})
-}
-
-func awaitDeployment(t *testing.T, member string, template *appsv1.Deployment) {
-	t.Helper()
-	eventually(t, "Deployment in "+member, func(ctx context.Context) error {
-		return shared.members[member].Get(ctx, client.ObjectKeyFromObject(template), &appsv1.Deployment{})
 	})
 }
