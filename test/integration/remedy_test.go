@@ -65,7 +65,7 @@ func TestRemedyActionsFollowRemediesAndConditions(t *testing.T) {
 	patchMatches("null")
 	await(t, env.Karmada, cluster, hasRemedyActions("Inspect", "TrafficControl"))
 
-	// Actions that somebody else writes do not stay.
+	// The controller replaces actions that other clients write.
 	testenv.Eventually(t, "a write of other actions", func(ctx context.Context) error {
 		err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
 		cluster.Status.RemedyActions = []string{"Other"}

@@ -84,7 +84,9 @@ func (o *topQuotaOptions) run(ctx context.Context, args []string) error {
 
 // readQuotas reads the quotas of a namespace, or of all namespaces if it is empty. args contains at most
 // the name of a quota.
-func readQuotas(ctx context.Context, karmada client.Reader, namespace string, args []string) ([]policyv1alpha1.FederatedResourceQuota, error) {
+func readQuotas(
+	ctx context.Context, karmada client.Reader, namespace string, args []string,
+) ([]policyv1alpha1.FederatedResourceQuota, error) {
 	if len(args) == 1 && namespace != "" {
 		found := policyv1alpha1.FederatedResourceQuota{}
 		err := karmada.Get(ctx, client.ObjectKey{Namespace: namespace, Name: args[0]}, &found)

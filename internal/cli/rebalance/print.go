@@ -89,7 +89,8 @@ func (o *options) resultError(rows []*row) error {
 		return &command.ResultError{Code: command.ExitFailure, Reason: fmt.Errorf("%s cannot be placed; \"%s trace\" explains why",
 			count(notPlaced), o.Program.Name)}
 	case waiting > 0 && o.wait:
-		return &command.ResultError{Code: command.ExitFailure, Reason: fmt.Errorf("the scheduler has not placed %s within %s", count(waiting), o.timeout)}
+		return &command.ResultError{Code: command.ExitFailure,
+			Reason: fmt.Errorf("the scheduler has not placed %s within %s", count(waiting), o.timeout)}
 	default:
 		return nil
 	}

@@ -59,7 +59,7 @@ func (a *applier) apply(ctx context.Context, request templateRequest, template *
 	case errors.As(err, &owner):
 		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
 	case quota.IsExceeded(err):
-		a.awaitingObject.add(quotasOf(template.GetNamespace()), request)
+		a.awaitingObject.add(quotaKey(template.GetNamespace()), request)
 		return reconcile.Result{RequeueAfter: quotaRetryDelay}, nil
 	}
 	return reconcile.Result{}, err

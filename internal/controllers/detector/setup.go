@@ -42,7 +42,7 @@ type detector struct {
 	claimWrites  *writeTracker
 	waiting      *waitingTemplates
 	initial      *oldTemplates
-	// awaitingObject contains the requests that wait for an override policy.
+	// awaitingObject contains the requests that wait for an override policy, and those that a quota refused.
 	awaitingObject *waitingRequests
 
 	binder    *binder

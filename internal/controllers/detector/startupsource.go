@@ -106,8 +106,8 @@ func (s *startupSource) newOverrideHandler() toolscache.ResourceEventHandler {
 	}
 }
 
-// quotasOf returns the key in waitingRequests of all quotas of a namespace.
-func quotasOf(namespace string) types.NamespacedName {
+// quotaKey returns the waitingRequests key for the requests that the quotas in a namespace refused.
+func quotaKey(namespace string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace}
 }
 
@@ -118,11 +118,11 @@ func (s *startupSource) newQuotaHandler() toolscache.ResourceEventHandler {
 		Added: func(*policyv1alpha1.FederatedResourceQuota, bool) {},
 		Updated: func(older, newer *policyv1alpha1.FederatedResourceQuota) {
 			if quota.HasMoreRoom(older, newer) {
-				s.queue.add(s.awaitingObject.take(quotasOf(newer.Namespace))...)
+				s.queue.add(s.awaitingObject.take(quotaKey(newer.Namespace))...)
 			}
 		},
 		Deleted: func(gone *policyv1alpha1.FederatedResourceQuota) {
-			s.queue.add(s.awaitingObject.take(quotasOf(gone.Namespace))...)
+			s.queue.add(s.awaitingObject.take(quotaKey(gone.Namespace))...)
 		},
 	}
 }

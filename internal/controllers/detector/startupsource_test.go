@@ -93,7 +93,7 @@ func TestAwaitedObjectsQueueRequestsOnce(t *testing.T) {
 			s := newStartupSource(startupConfig{queue: newTemplateQueue(), awaitingObject: newWaitingRequests(), events: loop.NewEvents(record.NewFakeRecorder(10))})
 			s.queue.open(queue)
 			s.awaitingObject.add(client.ObjectKeyFromObject(shopOverride), blocked)
-			s.awaitingObject.add(quotasOf("shop"), refused)
+			s.awaitingObject.add(quotaKey("shop"), refused)
 			test.deliver(s)
 			if diff := cmp.Diff(test.want, taken(queue)); diff != "" {
 				t.Errorf("queued (-want +got):\n%s", diff)

@@ -28,7 +28,7 @@ type templateSource struct {
 	writes    *writeTracker
 	waiting   *waitingTemplates
 	initial   *oldTemplates
-	// awaitingObject contains the requests that wait for an override policy.
+	// awaitingObject contains the requests that wait for an override policy, and those that a quota refused.
 	awaitingObject *waitingRequests
 	log            logr.Logger
 }

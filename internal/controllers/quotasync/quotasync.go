@@ -91,12 +91,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if federated == nil {
 		return loop.Result(r.deleteWorks(ctx, request.NamespacedName, nil, works))
 	}
-	err = errors.Join(r.ensureWorks(ctx, federated), r.deleteWorks(ctx, request.NamespacedName, federated, withoutAssignment(works, federated)))
+	surplus := withoutAssignment(works, federated)
+	err = errors.Join(r.ensureWorks(ctx, federated), r.deleteWorks(ctx, request.NamespacedName, federated, surplus))
 	return r.recordOutcome(federated, err)
 }
 
 // readQuota returns the quota, or nil if it does not exist. The caller must not change the quota.
-func (r *reconciler) readQuota(ctx context.Context, from client.Reader, key types.NamespacedName) (*policyv1alpha1.FederatedResourceQuota, error) {
+func (r *reconciler) readQuota(
+	ctx context.Context, from client.Reader, key types.NamespacedName,
+) (*policyv1alpha1.FederatedResourceQuota, error) {
 	federated := &policyv1alpha1.FederatedResourceQuota{}
 	err := from.Get(ctx, key, federated, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {

@@ -139,7 +139,9 @@ func (r *reconciler) finish(ctx context.Context, stored *appsv1alpha1.WorkloadRe
 // writeResults stores the results of a batch, and returns the stored rebalancer. After a conflict it adds the
 // results to the changed rebalancer, because the workloads would otherwise be triggered again with the time
 // of the change.
-func (r *reconciler) writeResults(ctx context.Context, stored *appsv1alpha1.WorkloadRebalancer, b *batch) (*appsv1alpha1.WorkloadRebalancer, error) {
+func (r *reconciler) writeResults(
+	ctx context.Context, stored *appsv1alpha1.WorkloadRebalancer, b *batch,
+) (*appsv1alpha1.WorkloadRebalancer, error) {
 	var (
 		current = stored
 		written *appsv1alpha1.WorkloadRebalancer

@@ -54,7 +54,8 @@ func (r *report) warnIneffectiveQuota(path *field.Path, quota *policyv1alpha1.Fe
 			r.addWarning(itemPath, "limits nothing: only resources that workloads request, such as cpu and memory, are counted")
 		}
 		if used.Cmp(limit) > 0 {
-			r.addWarning(itemPath, "%s is less than the current usage %s: nothing is evicted, but no workload can grow", limit.String(), used.String())
+			r.addWarning(itemPath, "%s is less than the current usage %s: nothing is evicted, but no workload can grow",
+				limit.String(), used.String())
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// warnIneffectiveRebalancer warns about listed workloads that are not rebalanced, and about a time to live after
-// which nobody can read the results.
+// warnIneffectiveRebalancer warns about listed workloads that are not rebalanced, and about a negative time to
+// live, with which the results are deleted immediately.
 func (r *report) warnIneffectiveRebalancer(spec *appsv1alpha1.WorkloadRebalancerSpec) {
 	path, first := specPath().Child("workloads"), map[appsv1alpha1.ObjectReference]int{}
 	if len(spec.Workloads) == 0 {

@@ -207,9 +207,9 @@ func isInForce(expires metav1.Time, now time.Time) bool {
 // IsOlder reports whether one resource version is older than another. The empty version is older than
 // every other version. Versions that cannot be compared are not older.
 //
-// It tells whether a reservation is settled: a request is stored only while the binding still has the
-// version that the request replaces. A visible newer version therefore shows the request, or proves
-// that it failed.
+// A reservation is settled when its base version is older than the visible version: the API server stores a
+// request only if the binding still has the base version. A newer visible version therefore contains the
+// request, or proves that the request failed.
 func IsOlder(version, than string) bool {
 	if version == "" || than == "" {
 		return version == "" && than != ""

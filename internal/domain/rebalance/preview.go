@@ -36,7 +36,9 @@ func Preview(bound binding.Object, clusters []*clusterv1alpha1.Cluster, now time
 
 // CheckForCluster reports whether a fresh scheduling would place the binding's template in the named cluster,
 // in which it has nothing now. reason describes why not.
-func CheckForCluster(bound binding.Object, name string, clusters []*clusterv1alpha1.Cluster, now time.Time) (isSelected bool, reason string) {
+func CheckForCluster(
+	bound binding.Object, name string, clusters []*clusterv1alpha1.Cluster, now time.Time,
+) (isSelected bool, reason string) {
 	spec := bound.BindingSpec()
 	switch {
 	case failover.HasTarget(spec, name):
@@ -73,7 +75,8 @@ const (
 	Skipped Progress = "Skipped"
 )
 
-// ProgressOf returns the progress of a request of the given time, and a message for NotPlaced and Skipped.
+// ProgressOf returns the progress of a reschedule request with the given trigger time. The message explains
+// NotPlaced and Skipped, and is empty otherwise.
 func ProgressOf(bound binding.Object, requested time.Time) (progress Progress, message string) {
 	spec, status := bound.BindingSpec(), bound.BindingStatus()
 	if NeedsTrigger(bound, requested) {

@@ -46,7 +46,8 @@ func Result(workload Workload, bound binding.Object) (entry appsv1alpha1.Observe
 	case !placement.IsSchedulable(bound, spec):
 		return entry, "no policy claims it, so it is not scheduled"
 	case groupOf(spec.Resource.APIVersion) != groupOf(workload.APIVersion):
-		return entry, fmt.Sprintf("the binding %s that was rescheduled belongs to a template of apiVersion %s", bound.GetName(), spec.Resource.APIVersion)
+		return entry, fmt.Sprintf("the binding %s that was rescheduled belongs to a template of apiVersion %s",
+			bound.GetName(), spec.Resource.APIVersion)
 	}
 	return entry, ""
 }

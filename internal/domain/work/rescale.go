@@ -18,7 +18,8 @@ import (
 // override that was applied to the Work may have set the replicas.
 func Rescale(stored *workv1alpha1.Work, bound binding.Object, target workv1alpha2.TargetCluster,
 	revise func(*unstructured.Unstructured, int64) (*unstructured.Unstructured, error)) (*workv1alpha1.Work, bool, error) {
-	if revise == nil || strings.Contains(appliedOverrides(stored), "replicas") || !binding.IsWorkload(bound.BindingSpec()) || len(stored.Spec.Workload.Manifests) != 1 {
+	hasReplicaOverride := strings.Contains(appliedOverrides(stored), "replicas")
+	if revise == nil || hasReplicaOverride || !binding.IsWorkload(bound.BindingSpec()) || len(stored.Spec.Workload.Manifests) != 1 {
 		return stored, false, nil
 	}
 	manifest, err := DecodeManifest(stored.Spec.Workload.Manifests[0])
